@@ -20,7 +20,7 @@ struct fake_container *fake_container(struct fake_host *f, rp_ctr ctr)
 	return c;
 }
 
-/* What the kubelet would have asked the runtime for, where the test does not say. */
+/* Derives the requests that the kubelet would send to the runtime, where the test sets none. */
 static void derive_asked(struct fake_container *c, const struct fake_ctr *desc)
 {
 	int64_t shares = c->cpu_request * 1024 / 1000;
@@ -240,7 +240,8 @@ static int32_t check_touched(struct fake_host *f, struct fake_container *c)
 	return 0;
 }
 
-/* Who runs where a group's member owns is one of its owners. */
+/* Returns true if the container runs on exclusive CPUs of another one. Members of a group may
+ * run on CPUs that they own as well. */
 static bool is_intruder(const struct fake_container *c, const struct fake_container *other)
 {
 	struct rp_idset both;
@@ -347,7 +348,7 @@ static uint32_t cache_list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
 	return n;
 }
 
-/* A pod's number is that of the first container it ever had. */
+/* Returns the number of the pod, which is the number of the first container it ever had. */
 static rp_pod pod_of(const struct fake_host *f, const struct fake_container *c)
 {
 	for (uint32_t i = 0; i < f->n_ctrs; i++)
@@ -814,7 +815,7 @@ static int32_t cache_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group
 	return r;
 }
 
-/* Nobody is told anything here. */
+/* Checks only the limits: the fake host sends no updates that could be delayed. */
 static int32_t cache_may_wait(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms)
 {
 	(void)ctx, (void)txn;
@@ -828,7 +829,7 @@ static int32_t cache_pod_ctr(void *ctx, rp_pod pod, uint32_t index, struct rp_po
 	return -RP_ENOENT;
 }
 
-/* Pods are known by their containers alone, and nothing is kept with them. */
+/* Lists no pods: the fake host derives pods from containers and stores no data with them. */
 static uint32_t cache_list_pods(void *ctx, rp_pod *ret, uint32_t cap)
 {
 	(void)ctx, (void)ret, (void)cap;

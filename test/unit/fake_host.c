@@ -196,7 +196,7 @@ uint32_t fake_deliver_posts(struct fake_host *f)
 {
 	uint32_t n = 0;
 	for (; f->n_posts; n++) {
-		struct fake_post *p = f->posts[0]; /* its event may post another one */
+		struct fake_post *p = f->posts[0]; /* the event may post another event */
 		memmove(f->posts, f->posts + 1, --f->n_posts * sizeof f->posts[0]);
 		(void)fake_event(f, &(struct rp_event){.size = sizeof(struct rp_event),
 						       .type = RP_EVENT_POSTED,
@@ -314,7 +314,7 @@ static const struct rp_host_work work_service = {
 	.read_node = work_read_node,
 };
 
-/* Nothing is known of the Node, and what is wished is logged. */
+/* The fake Node has no name and no labels; node wishes are only logged. */
 static const char *node_name(void *ctx)
 {
 	(void)ctx;
@@ -379,7 +379,7 @@ static const struct rp_host_node node_service = {
 	.set_resource = node_set_resource,
 };
 
-/* One that can do everything. */
+/* The fake runtime supports every optional feature. */
 static uint32_t runtime_flags(void *ctx)
 {
 	(void)ctx;

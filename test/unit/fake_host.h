@@ -49,8 +49,8 @@ struct fake_machine {
 	uint32_t l2_cores; /* cores that share an L2 (efficient ones by four) */
 	uint32_t memory_nodes; /* further nodes without CPUs */
 	uint64_t node_memory; /* bytes; 0: 2 GiB */
-	bool real; /* it passes for the kernel's */
-	bool no_numa; /* one node for everything, whatever `nodes` says about numbering */
+	bool real; /* presented to the module as a real node */
+	bool no_numa; /* a single memory node, regardless of the numbering that `nodes` asks for */
 	const char *isolated, *offline; /* list form; NULL: none */
 };
 
@@ -74,7 +74,7 @@ int32_t fake_set_offline(struct fake_host *f, const char *cpus);
 struct rp_cpu_info *fake_cpu_info(struct fake_host *f, uint32_t cpu);
 struct rp_node_info *fake_node_info(struct fake_host *f, uint32_t node);
 void fake_set_distance(struct fake_host *f, uint32_t from, uint32_t to,
-		       uint32_t distance); /* and back */
+		       uint32_t distance); /* in both directions */
 /* A device: a path of the host or "b8:0", where sysfs has it, and what is near it (list form; NULL:
  * nothing). */
 void fake_device(struct fake_host *f, const char *what, const char *sysfs_path, const char *cpus,
@@ -94,8 +94,8 @@ void fake_sst_put(struct fake_host *f, const char *cpus, uint32_t clos);
 const char *fake_sst_in(struct fake_host *f, uint32_t clos); /* CPUs that are in it, list form */
 /* From now on "cp", "tf", "clos", "assoc" or "look" fails with -code; NULL: nothing does. */
 void fake_sst_fail(struct fake_host *f, const char *what, int32_t code);
-/* What was written: "PACKAGE/PUNIT cp ON ordered; ", "… tf ON; ", "… clos ID MIN-MAX; ", "cpu CPU
- * CLOS; ". */
+/* Returns the writes so far: "PACKAGE/PUNIT cp ON ordered; ", "… tf ON; ",
+ * "… clos ID MIN-MAX; ", "cpu CPU CLOS; ". */
 const char *fake_sst_log(struct fake_host *f);
 void fake_sst_log_clear(struct fake_host *f);
 uint32_t fake_sst_manages(struct fake_host *f); /* 1: the module does */
@@ -117,12 +117,12 @@ struct fake_ctr {
 	uint32_t qos, flags, state; /* state: RP_STATE_CREATING, unless given */
 	int64_t cpu_request, cpu_limit, mem_request,
 		mem_limit; /* cpu_limit 0 of Guaranteed ones: the request */
-	const char *annotations; /* of the pod: "key=value;key=value" */
+	const char *annotations; /* annotations of the pod: "key=value;key=value" */
 	const char *labels;
 	const char *mounts; /* "SOURCE:DESTINATION[:ro];…" */
 	const char *devices; /* "PATH:b8:0;…"; a field more: without write access */
 	const char *pod_resources; /* "RESOURCE:NODES;…", by name, nodes in list form */
-	const char *args; /* of the process: "PROGRAM;ARGUMENT;…" */
+	const char *args; /* command line of the process: "PROGRAM;ARGUMENT;…" */
 	int64_t asked_shares, asked_quota,
 		asked_period; /* 0: as the kubelet derives them from CPU request and limit */
 };
@@ -138,7 +138,8 @@ void fake_forget_devices(struct fake_host *f, rp_ctr ctr);
 void fake_forget(struct fake_host *f, rp_ctr ctr);
 uint32_t fake_n_ctrs(struct fake_host *f);
 
-/* What is decided. Text in list form, "" for nothing; valid until asked eight more times. */
+/* Return the decided values, sets in list form and "" for no value. A text is valid for eight
+ * more calls. */
 const char *fake_cpus(struct fake_host *f, rp_ctr ctr);
 const char *fake_mems(struct fake_host *f, rp_ctr ctr);
 const char *fake_exclusive(struct fake_host *f, rp_ctr ctr);
@@ -150,7 +151,7 @@ const char *fake_text(struct fake_host *f, rp_ctr ctr, uint32_t field); /* NULL:
 const char *fake_data(struct fake_host *f, rp_ctr ctr, const char *key); /* NULL: no such line */
 const char *fake_pair(struct fake_host *f, rp_ctr ctr, uint32_t field, const char *key);
 const char *fake_args(struct fake_host *f,
-		      rp_ctr ctr); /* those set, joined by ";"; NULL: its own */
+		      rp_ctr ctr); /* arguments set by the policy, joined by ";"; NULL: unchanged */
 const char *fake_degraded(struct fake_host *f, rp_ctr ctr); /* the reason; NULL: all is well */
 const char *fake_trail(struct fake_host *f, rp_ctr ctr); /* notes, one a line */
 /* Pretends that something else decided this earlier: sets as lists, NULL: nothing. */
@@ -161,7 +162,7 @@ uint32_t fake_n_changed(const struct fake_host *f);
 
 /* ---- a policy under test --------------------------------------------------------------------- */
 
-/* Creates an instance, in place of the one before. */
+/* Creates an instance that replaces the previous one. */
 int32_t fake_policy_open(struct fake_host *f, const struct rp_module *module);
 void fake_policy_close(struct fake_host *f);
 struct rp_instance *fake_instance(struct fake_host *f);
@@ -180,7 +181,8 @@ int32_t fake_allocate(struct fake_host *f, rp_ctr ctr); /* a failed one is remov
  * cache. */
 int32_t fake_unmanaged(struct fake_host *f, rp_ctr ctr);
 int32_t fake_update(struct fake_host *f, rp_ctr ctr); /* failed: the requirements are as before */
-int32_t fake_release(struct fake_host *f, rp_ctr ctr); /* and removes it from the cache */
+/* also removes the container from the cache */
+int32_t fake_release(struct fake_host *f, rp_ctr ctr);
 int32_t fake_event(struct fake_host *f, const struct rp_event *ev);
 /* Allocates in a transaction that is dropped whatever comes out. */
 int32_t fake_try(struct fake_host *f, rp_ctr ctr);
@@ -197,7 +199,7 @@ const char *fake_error(const struct fake_host *f);
 const char *fake_log(const struct fake_host *f);
 void fake_log_clear(struct fake_host *f);
 
-/* ---- what a module reports ------------------------------------------------------------------- */
+/* ---- module reports -------------------------------------------------------------------------- */
 
 /* zones() and collect() as text, one line each; valid until asked again. "" when the module has no
  * such service. */
@@ -209,7 +211,8 @@ int64_t fake_timer(const struct fake_host *f, uint64_t cookie);
 void fake_set_now(struct fake_host *f, uint64_t now_ms);
 /* Runs submitted jobs and their done functions. How many there were. */
 uint32_t fake_run_work(struct fake_host *f);
-/* Delivers what was posted, and what comes of it; how many events. */
+/* Delivers posted events, including events posted by their handlers. Returns the number of
+ * events. */
 uint32_t fake_deliver_posts(struct fake_host *f);
 
 #endif

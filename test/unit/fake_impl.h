@@ -32,7 +32,7 @@ static inline const char *fake_out_text(const struct fake_out *o)
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 struct fake_unit {
-	uint32_t raw; /* what makes it one unit, unique in its level */
+	uint32_t raw; /* identifies the unit, unique in its level */
 	uint32_t id;
 	struct rp_idset cpus;
 };
@@ -58,14 +58,14 @@ struct fake_topology {
 
 void fake_topology_init(struct fake_topology *t, const struct fake_machine *m);
 void fake_topology_fini(struct fake_topology *t);
-/* Units and sets from what is online now. */
+/* Computes units and sets from the online CPUs. */
 void fake_topology_update(struct fake_topology *t);
 
 struct rp_cfg_node {
 	uint32_t kind;
-	char *text; /* of a scalar */
+	char *text; /* text of a scalar */
 	char *path;
-	char **keys; /* of a map */
+	char **keys; /* keys of a map */
 	struct rp_cfg_node **items;
 	uint32_t n;
 	struct rp_cfg_node *next; /* all there are */
@@ -143,9 +143,9 @@ struct fake_host {
 	struct rp_cfg_node *cfg_nodes;
 	struct fake_container **ctrs; /* handle - 1 */
 	uint32_t n_ctrs;
-	char *annotation; /* what a getter returned last */
-	char *fields[4]; /* of a mount or device */
-	struct rp_idset device_nodes; /* of a pod resource */
+	char *annotation; /* last value that a getter returned */
+	char *fields[4]; /* fields of a mount or device */
+	struct rp_idset device_nodes; /* nodes of a pod resource */
 	struct fake_file *files;
 	uint32_t n_files;
 	struct fake_device *devices;
@@ -173,7 +173,7 @@ struct fake_host {
 	struct fake_out error, log, report;
 	char answers[8][RP_IDSET_TEXT_MAX];
 	unsigned next_answer;
-	struct fake_sst *sst; /* NULL: nobody has asked or told */
+	struct fake_sst *sst; /* NULL: the test does not use Speed Select */
 };
 
 /* Counts a call of a fallible host function: 0, or what fake_fail_after wants. */
@@ -193,7 +193,7 @@ extern const struct rp_host_topology fake_topology_service;
 extern const struct rp_host_config fake_config_service;
 extern const struct rp_host_cache fake_cache_service;
 
-/* ---- what is decided for a container (fake_values.c) ---- */
+/* ---- decided values of a container (fake_values.c) ------ */
 
 void fake_values_init(struct fake_values *v);
 void fake_values_fini(struct fake_values *v);

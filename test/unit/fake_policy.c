@@ -190,7 +190,7 @@ int32_t fake_release(struct fake_host *f, rp_ctr ctr)
 	uint32_t state = c->state;
 	c->state = RP_STATE_EXITED;
 	fake_begin(f);
-	/* What an exited container had is nobody's, whatever the module stages. */
+	/* An exited container owns no CPUs, even if the module stages some for it. */
 	struct fake_values gone = c->now;
 	rp_idset_clear(&c->now.cpus);
 	rp_idset_clear(&c->now.exclusive);

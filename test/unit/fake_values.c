@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fake host: what is decided for a container. */
+/* The fake host: the decided values of a container. */
 #include <stdlib.h>
 #include <string.h>
 

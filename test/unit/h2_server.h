@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other end of a call in a test: a server of HTTP/2 that says what it is told to. To be
- * included in the test's one source file. */
+/* An HTTP/2 server for tests of calls: it sends the answers that the test sets. Include it in
+ * the test's only source file. */
 #ifndef TEST_H2_SERVER_H
 #define TEST_H2_SERVER_H
 
@@ -22,7 +22,7 @@ struct h2_answer {
 	const char *status, *message; /* trailers */
 	size_t padding; /* bytes of a header more */
 	bool no_status; /* no trailers */
-	bool only_trailers; /* one block of headers, with the status in it */
+	bool only_trailers; /* a single block of headers, which carries the status */
 };
 
 struct h2_server {
@@ -141,7 +141,7 @@ static int h2_flush(struct h2_server *s)
 	return (int)n;
 }
 
-/* What the client sent. */
+/* Reads the bytes that the client sent. */
 static int h2_feed_server(struct h2_server *s, struct buf *from)
 {
 	ssize_t n = nghttp2_session_mem_recv(s->session, buf_bytes(from), buf_len(from));
@@ -151,7 +151,7 @@ static int h2_feed_server(struct h2_server *s, struct buf *from)
 	return h2_flush(s);
 }
 
-/* One answer at a time: it has to be sent before the next one is given. */
+/* Sends one answer. The previous answer must have been sent completely. */
 static int h2_answer(struct h2_server *s, int32_t stream, const struct h2_answer *a)
 {
 	static char padding[65536];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of nri-rpd, and what it tells systemd. */
+/* Tests the command line of nri-rpd and its notifications to systemd. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -343,7 +343,7 @@ struct rule_case {
 	bool allow;
 };
 
-/* What becomes of c 10:20 under these rules. */
+/* Returns true if these rules allow writing to the device c 10:20. */
 static bool writable(const struct rule_case *cases, size_t n)
 {
 	Nri__LinuxDeviceCgroup rule[4], *rules[4];
@@ -447,7 +447,7 @@ static void test_many_devices(void **state)
 	}
 }
 
-/* ---- what nobody should send ----------------------------------------------------------------- */
+/* ---- messages that no runtime should send ---------------------------------------------------- */
 
 static void test_last_one_counts(void **state)
 {
@@ -477,17 +477,18 @@ static void test_last_one_counts(void **state)
 	assert_int_equal(res.shares, RP_NOT_SET);
 }
 
-/* What a later release adds to any of the messages is stepped over. */
+/* Checks that unknown fields of later releases are skipped in every message. */
 static void test_unknown_fields(void **state)
 {
 	static const char *const bytes[] = {
-		"\x5a\x06\x1a\x04\x12\x02\x78\x01", /* of the CPUs */
-		"\x5a\x06\x1a\x04\x0a\x02\x78\x01", /* of the memory */
-		"\x5a\x08\x12\x02\x78\x01\x1a\x02\x78\x01", /* of a device, of the resources */
-		"\x5a\x08\x12\x00\x1a\x04\x3a\x02\x78\x01", /* of a rule */
-		"\x4a\x02\x78\x01", /* of a mount */
-		"\x2a\x02\x78\x01", /* of a label */
-		"\x5a\x02\x78\x01", /* of what is Linux's */
+		"\x5a\x06\x1a\x04\x12\x02\x78\x01", /* unknown field of the CPUs */
+		"\x5a\x06\x1a\x04\x0a\x02\x78\x01", /* unknown field of the memory */
+		/* unknown fields of a device and of the resources */
+		"\x5a\x08\x12\x02\x78\x01\x1a\x02\x78\x01",
+		"\x5a\x08\x12\x00\x1a\x04\x3a\x02\x78\x01", /* unknown field of a device rule */
+		"\x4a\x02\x78\x01", /* unknown field of a mount */
+		"\x2a\x02\x78\x01", /* unknown field of a label */
+		"\x5a\x02\x78\x01", /* unknown field of the Linux part */
 		"\x7a\x00",
 	};
 	struct ctr_desc ctr;
@@ -555,7 +556,9 @@ static void test_damage(void **state)
 	unsigned refused = 0;
 	(void)state;
 	for (size_t len = 0; len < n; len++) {
-		uint8_t *cut = malloc(len + 1); /* of just that size, for the sanitizer */
+		/* allocated with the exact size, so that the sanitizer detects a read past the
+		 * end */
+		uint8_t *cut = malloc(len + 1);
 		struct arena *a = arena_new(4096, 1u << 16);
 		memcpy(cut, whole.p, len);
 		int r = decode_ctr(a, a, span_of(cut, len), DECODE_ALL, &ctr);

@@ -52,7 +52,7 @@ static bool has_found(struct world *w, void *arg)
 	return found(w) >= *(uint64_t *)arg;
 }
 
-/* As a runtime does: what it is told is in the file afterwards. */
+/* Writes the values of the next update into the cgroup files, as a runtime does. */
 static void put_back(struct world *w)
 {
 	uint32_t n = 0;
@@ -79,7 +79,8 @@ static void test_noticed(void **state)
 	unsigned one = 1;
 	watch_one(w, "/pods/a");
 	assert_int_equal(found(w), 0);
-	assert_false(loop_timer_armed(w->p->verify.timer)); /* nothing wakes up */
+	/* no timer is pending, so the daemon does not wake up */
+	assert_false(loop_timer_armed(w->p->verify.timer));
 	write_at(w, GROUP "cpuset.cpus", "0-15\n");
 	world_until(w, has_found, &n);
 	assert_true(world_told(w, "default/a/c: had CPUs 0-15 instead of 0-3: restored"));
@@ -95,13 +96,13 @@ static void test_noticed(void **state)
 	put_back(w);
 	world_until(w, is_watched, &one);
 	tree_put(&w->tree, GROUP "memory.high", "1\n");
-	/* the same value in other words is none */
+	/* An equal value in another notation is no drift. */
 	write_at(w, GROUP "cpuset.cpus", "0,1,2-3");
 	world_until(w, is_watched, &one);
 	assert_int_equal(found(w), 2);
 }
 
-/* What it was given beside its sets, in any of the ways in which runtimes write it. */
+/* Checks the amounts beside the CPU and memory sets, in every notation that runtimes write. */
 static void test_amounts(void **state)
 {
 	static const struct {
@@ -142,7 +143,7 @@ static void test_amounts(void **state)
 	}
 }
 
-/* With cgroup v1 each has a directory of its own. */
+/* Cgroup v1 has a directory for each cgroup controller. */
 static void test_amounts_v1(void **state)
 {
 	struct world *w = *state;
@@ -195,7 +196,7 @@ static void test_backs_off(void **state)
 	}
 }
 
-/* What the runtime is being told just now is nobody's doing. */
+/* A difference is no drift while an update of the container is outstanding. */
 static void test_not_while_told(void **state)
 {
 	struct world *w = *state;
@@ -277,7 +278,7 @@ static void test_comes_and_goes(void **state)
 	world_until(w, is_watched, &none);
 }
 
-/* ---- who it was ------------------------------------------------------------------------------ */
+/* ---- culprits -------------------------------------------------------------------------------- */
 
 static struct rp_idset set(const char *text)
 {
@@ -353,7 +354,7 @@ static void test_one_walk(void **state)
 	tree_put(&w->tree, "proc/77/comm", "tuned\n");
 	assert_int_equal(drift_blame(root, &look, SCOPE, expected, rp_ids_of(&swap), false),
 			 CULPRIT_RUNC);
-	assert_false(look.known); /* nothing had to be looked for */
+	assert_false(look.known); /* the blame needed no search for processes */
 	assert_int_equal(drift_blame(root, &look, "/pods/a", expected, found, false),
 			 CULPRIT_TUNED);
 	tree_put(&w->tree, "proc/77/comm", "cgrulesengd\n");
@@ -376,11 +377,11 @@ static bool put_off(struct world *w, void *arg)
 	return box_ctr(w, "a")->verify.from_ms > *(uint64_t *)arg;
 }
 
-/* One that has been told to stop and does not end: what it refuses is looked at later. */
+/* A worker that has been stopped but still hangs refuses the check, which is repeated later. */
 static void test_refused_job(void **state)
 {
 	struct world *w = *state;
-	static struct worker *busy; /* it is never freed */
+	static struct worker *busy; /* never freed, because its job hangs */
 	uint64_t one = 1;
 	int ends[2];
 	assert_int_equal(pipe(ends), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How large the pools of dynamic-pools are, by requests and by what was measured. */
+/* Pool sizes of dynamic-pools by requests and by measured usage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ extern const struct rp_module rp_module_1;
 
 #define N 4u /* reserved, shared and two others */
 
-/* Of the pools but reserved. */
+/* Numbers of all pools except reserved. */
 struct row {
 	uint32_t n_cpus;
 	struct {
@@ -26,23 +26,23 @@ struct row {
 };
 
 static const struct row rows[] = {
-	/* nobody is there, or nothing was measured */
+	/* no containers, or no measured usage */
 	{12, {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, {12, 0, 0}},
 	{12, {{0, 0, 1}, {1, 0, 1}, {2001, 0, 2}}, {8, 1, 3}},
 	/* by weight; pools without containers have none */
 	{18, {{2000, 100, 1}, {2000, 200, 1}, {2000, 100, 1}}, {5, 8, 5}},
 	{12, {{0, 100, 1}, {0, 0, 0}, {0, 200, 0}}, {12, 0, 0}},
 	{12, {{2000, 5, 1}, {0, 900, 0}, {2000, 5, 1}}, {6, 0, 6}},
-	/* what does not divide goes to the highest, and to shared or the first one of two that
-	 * are */
+	/* the remainder goes to the pool with the highest weight; at a tie, to shared or the
+	 * first pool */
 	{10, {{1000, 1, 1}, {1000, 1, 1}, {1000, 1, 1}}, {4, 3, 3}},
 	{10, {{1000, 1, 1}, {1000, 2, 1}, {1000, 2, 1}}, {2, 5, 3}},
 	{11, {{1000, 1, 1}, {1000, 2, 1}, {1000, 2, 1}}, {2, 5, 4}},
-	/* shared keeps a CPU for whoever is there, and none if nobody is */
+	/* shared keeps a CPU if it has containers, and none if it is empty */
 	{12, {{0, 0, 1}, {1000, 7, 1}, {0, 0, 0}}, {1, 11, 0}},
 	{12, {{0, 0, 0}, {1000, 7, 1}, {0, 0, 0}}, {0, 12, 0}},
 	{12, {{0, 1, 1}, {1000, 1, 1}, {0, 0, 0}}, {6, 6, 0}},
-	/* all are asked for */
+	/* the requests need all CPUs */
 	{6, {{1000, 9, 1}, {1001, 1, 1}, {2500, 0, 3}}, {1, 2, 3}},
 	{6, {{0, 0, 1}, {2000, 0, 1}, {3000, 0, 1}}, {1, 2, 3}},
 	/* more than there are */

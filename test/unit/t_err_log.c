@@ -219,7 +219,7 @@ static void test_journal_lines(void **state)
 	log_info("two");
 	log_notice("%s", "");
 	assert_string_equal(capture_take(&c), "<3>test: one\n<6>test: two\n<5>test: \n");
-	/* Somebody else's stream: not the journal. */
+	/* The stream belongs to another process and is not the journal. */
 	setenv("JOURNAL_STREAM", "1:1", 1);
 	log_init("prog");
 	log_error("three");
@@ -255,7 +255,7 @@ static void test_held(void **state)
 	log_info("three");
 	log_debug("four");
 	assert_string_equal(capture_take(&c), "");
-	/* What cannot wait, as the child may not live to say it. */
+	/* Errors are written at once, as the child may die before its held lines are written. */
 	log_error("five");
 	assert_string_equal(capture_take(&c), "<3>test: five\n");
 	log_hold(NULL, false);
@@ -273,7 +273,7 @@ static void test_held(void **state)
 	log_hold(NULL, false);
 	log_tell_held(held);
 	assert_string_equal(capture_take(&c), "<4>test: seven\n");
-	/* More lines than are kept are written at once, long ones are cut. */
+	/* Lines beyond the capacity are written at once, and long lines are cut. */
 	log_set_level(LOG_WARNING);
 	held = again(held);
 	log_hold(held, false);
@@ -294,8 +294,8 @@ static void test_held(void **state)
 	(void)log_held_free(held);
 }
 
-/* Whoever wrote over it: lines end, levels are such, and there are no more than there is room
- * for. */
+/* Held lines that were overwritten by stray writes still end, have valid levels, and stay within
+ * the buffer. */
 static void test_held_scribbled(void **state)
 {
 	struct capture c;

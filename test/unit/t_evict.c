@@ -25,7 +25,7 @@ static struct evict_pod pod(const char *name)
 				  .request = {[EVICT_BATCH] = {1000, 1000}}};
 }
 
-/* "b a": those that go. */
+/* Checks which pods are evicted; `expected` is a list like "b a". */
 static void goes(struct evict_pod *list, uint32_t n, enum evict_rule rule, uint32_t amount,
 		 int64_t release, int64_t priority_max, const char *expected)
 {
@@ -84,11 +84,11 @@ static void test_by_what_is_lent(void **state)
 	struct evict_pod list[] = {pod("a"), pod("b"), pod("c")};
 	(void)state;
 	list[0].priority = 7500; /* mid */
-	list[1].opted_in = false; /* of no account here */
+	list[1].opted_in = false; /* ignored by this rule */
 	goes(list, 3, EVICT_CPU_ALLOCATABLE, RP_NR_CPU, 1001, 7999, "c b");
 }
 
-/* What leaves already counts, and is not asked to leave again. */
+/* A pod that is already leaving counts as freed and is not evicted again. */
 static void test_what_leaves_already(void **state)
 {
 	struct evict_pod list[] = {pod("a"), pod("b"), pod("c")};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only a creation can give: what is well-formed, and what two askers may want together. */
+/* Extras that only a creation can set: valid values, and conflicts between two requesters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void test_one_asker_changes_its_mind(void **state)
 	extras_fini(&x);
 }
 
-/* Equal values are one, others name both who ask. */
+/* Equal values of two requesters are merged; different values are refused with both names. */
 static void test_two_askers(void **state)
 {
 	static const struct {

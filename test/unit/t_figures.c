@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of cgroups, as they are, damaged and missing; rates of what was read. */
+/* Cgroup files that are valid, damaged and missing, and rates of the readings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -230,7 +230,7 @@ static void test_rates(void **state)
 	usage_put(&u, FIG_CPU, 4000, 6500);
 	assert_true(usage_rate(&u, FIG_CPU, &v));
 	assert_true(v == 2000);
-	usage_put(&u, FIG_CPU, 10, 7000); /* it has begun anew */
+	usage_put(&u, FIG_CPU, 10, 7000); /* the counter restarted */
 	assert_false(usage_rate(&u, FIG_CPU, &v));
 	usage_put(&u, FIG_CPU, 20, 8000);
 	assert_true(usage_rate(&u, FIG_CPU, &v) && v == 10);

@@ -52,7 +52,7 @@ static int collect(void *arg, const char *file, const char *value)
 	return 0;
 }
 
-/* What a process of this boot is told. */
+/* Opens the file as a process of this boot does, and stores the records read from it in `all`. */
 static struct found *opened(const char *origin, char all[512], struct err *why)
 {
 	struct found *f = NULL;
@@ -83,7 +83,8 @@ static void write_two(void)
 	char all[512];
 	struct err why;
 	struct found *f = opened("boot /", all, &why);
-	assert_int_equal(append(f, MAX_FILE, "1"), -EBADF); /* it is not ours yet */
+	/* the file cannot be written before the first replace */
+	assert_int_equal(append(f, MAX_FILE, "1"), -EBADF);
 	assert_int_equal(replace(f, NULL, NULL), 0);
 	assert_int_equal(append(f, MAX_FILE, "3800000"), 0);
 	assert_int_equal(append(f, IRQ_FILE, ""), 0);
@@ -125,8 +126,7 @@ static void put(const void *data, size_t size)
 	assert_int_equal(fs_replace(path, data, size, 0600, false, NULL), 0);
 }
 
-/* Whatever byte is another one, and wherever it ends: what comes is the beginning of what was
- * written, and it is said. */
+/* Any changed byte and any truncation yields a prefix of the written records and an error. */
 static void test_damage(void **state)
 {
 	char all[512], data[1024];
@@ -152,14 +152,14 @@ static void test_damage(void **state)
 		put(data, n);
 		found_close(opened("boot /", all, &why));
 		assert_true(strlen(all) < strlen(two) && strncmp(all, two, strlen(all)) == 0);
-		/* what the process died of writing is no damage, once there is a head */
+		/* A record cut by the death of its writer is no damage if the head is complete. */
 		assert_true(why.code == 0 || (why.code == -ENOMSG && !*all));
 		whole += why.code == 0;
 	}
 	assert_in_range(whole, 3, size - 1);
 }
 
-/* A file with sound records that nobody here would have written. */
+/* Files whose records are sound, but which the daemon would not have written. */
 static void test_other_files(void **state)
 {
 	static const struct {
@@ -214,7 +214,6 @@ static void test_long(void **state)
 	assert_true(found_storable(file, "1"));
 }
 
-/* Somebody else's file is not read, and is no reason not to start. */
 static void test_not_ours(void **state)
 {
 	char all[512];
@@ -233,7 +232,7 @@ static void test_not_ours(void **state)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	struct found *f = opened("boot /", all, &why);
 	assert_non_null(strstr(why.text, "not a regular file"));
-	/* It is ours afterwards. */
+	/* The file belongs to this process after a replace. */
 	assert_int_equal(replace(f, NULL, NULL), 0);
 	found_close(f);
 	found_close(opened("boot /", all, &why));

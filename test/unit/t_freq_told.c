@@ -28,7 +28,7 @@ static Trial__Report *told(struct topo *t)
 	Trial__Report *there = trial__report__unpack(NULL, size, bytes);
 	assert_non_null(there);
 	free(bytes);
-	/* they are one piece */
+	/* all entries are one allocation */
 	free(report.frequencies[0]);
 	free(report.frequencies);
 	return there;
@@ -47,7 +47,8 @@ static void test_told_and_taken(void **state)
 	assert_int_equal(cpu_of(other, 3).base_khz, 2000001);
 	assert_int_equal(cpu_of(other, 3).epp, 3);
 	assert_int_equal(cpu_of(other, 8).base_khz, 2000004);
-	/* of a core of which one thread is known the other one has its own preference */
+	/* The second thread keeps its own preference when only the first thread of its core is
+	 * known. */
 	assert_int_equal(cpu_of(other, 9).base_khz, 2000004);
 	assert_int_equal(cpu_of(other, 9).epp, 9);
 	assert_int_equal(cpu_of(other, 4).base_khz, 1000002);
@@ -79,7 +80,7 @@ static void test_what_makes_no_sense(void **state)
 		struct topo *t = tree_read(tree), *other = tree_read(tree);
 		Trial__Report *m = told(t);
 		if (odd)
-			m->frequencies[1]->cpu = 16; /* is not online */
+			m->frequencies[1]->cpu = 16; /* offline CPU */
 		else
 			m->frequencies[1]->epp = 256;
 		frequencies_took(other, m);

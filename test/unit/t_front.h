@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runtime that a test plays to the NRI front end: what it is told, what it asks, and a pod with a
- * container to ask about. */
+/* A test's runtime for the NRI front end: its requests, the updates it receives, and a pod with
+ * a container to send requests about. */
 #ifndef TEST_UNIT_T_FRONT_H
 #define TEST_UNIT_T_FRONT_H
 
@@ -100,7 +100,7 @@ static inline void on_update(struct runtime *r, struct rpc_request *req)
 	if (r->drop_on_update) {
 		r->drop_on_update = false;
 		r->trunk = trunk_free(r->trunk);
-		(void)rpc_reply(req, NULL); /* to nobody */
+		(void)rpc_reply(req, NULL); /* the caller has disconnected */
 	} else if (r->fail_updates) {
 		r->fail_updates = false;
 		(void)rpc_reply_error(req, TTRPC_UNKNOWN, "no such container");
@@ -281,7 +281,8 @@ static inline void configure(struct runtime *r)
 	buf_fini(&a.payload);
 }
 
-/* One pod with one container, both named; what the test does to the members is sent. */
+/* Messages of a pod and its container, both with names. Tests may change the members before they
+ * send them. */
 struct objects {
 	Nri__PodSandbox pod;
 	Nri__LinuxPodSandbox lnx_pod;

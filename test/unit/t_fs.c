@@ -166,7 +166,8 @@ static void test_numbers_and_sets(void **state)
 	assert_int_equal(rp_ids_count(rp_ids_of(&s)), 5);
 	assert_int_equal(fs_read_ids(&t->root, "sys/cpu/online", 8, &s), -EINVAL);
 	assert_int_equal(fs_read_ids(&t->root, "sys/cpu/none", 8, &s), -ENOENT);
-	assert_int_equal(rp_ids_count(rp_ids_of(&s)), 5); /* only success writes */
+	/* a failed read leaves the set unchanged */
+	assert_int_equal(rp_ids_count(rp_ids_of(&s)), 5);
 	_close_ int fd = fs_open_dir(&t->root, "sys/cpu");
 	assert_true(fd >= 0);
 	assert_int_equal(fs_read_i64_at(fd, "count", &v), 0);
@@ -201,7 +202,7 @@ static void test_read_all(void **state)
 	assert_int_equal(fs_read_all(&t->root, "sys/cpu/empty", 0, &text, &len), 0);
 	assert_string_equal(text, "");
 	free(text);
-	/* fs_read goes on while pieces come. */
+	/* fs_read() reads until the end of the file, also in several pieces. */
 	char back[20001];
 	assert_int_equal(fs_read(&t->root, "large", back, sizeof back), 20000);
 	assert_int_equal(fs_read(&t->root, "large", back, sizeof back - 1), -EFBIG);
@@ -274,7 +275,7 @@ static void test_realpath(void **state)
 	assert_int_equal(fs_realpath(&t->root, "sys/node", buf, 18), 0);
 }
 
-/* A link's target and what is behind it may be too much together. */
+/* A link's target plus the rest of the path may exceed the limit on paths. */
 static void test_long_links(void **state)
 {
 	const struct tree *t = *state;

@@ -21,16 +21,16 @@
 
 #define TURNS_MAX 1000000u
 
-/* What a method of the server below does is said by its name. */
+/* The method name selects the behaviour of the server below. */
 struct fixture {
 	struct loop *loop;
 	char dir[64], path[96];
 	struct grpc_server *server;
 	struct grpc_conn *conn;
 	unsigned n_served, n_gone, n_finished;
-	struct grpc_served *held; /* of /t/Hold */
-	struct h2_stream *raw; /* of /t/Raw */
-	size_t sent; /* of /t/Flood */
+	struct grpc_served *held; /* open call of /t/Hold */
+	struct h2_stream *raw; /* open stream of /t/Raw */
+	size_t sent; /* bytes sent by /t/Flood */
 	char metadata[32];
 };
 
@@ -239,7 +239,7 @@ static void stop(void *arg)
 	loop_stop(arg);
 }
 
-/* One turn of the loop, that does not wait. */
+/* Runs one iteration of the loop without waiting. */
 static void turn(struct fixture *f)
 {
 	assert_int_equal(loop_post(f->loop, stop, f->loop), 0);
@@ -281,7 +281,7 @@ static void test_a_large_message_goes_both_ways(void **state)
 	UNTIL(f, o.n);
 	assert_int_equal(o.error, 0);
 	assert_int_equal(o.n_payload, n);
-	/* One byte more than the server takes. */
+	/* The payload exceeds the server's limit by one byte. */
 	char *more = calloc(1, n + 1);
 	call(f, "/t/Echo", more, n + 1, 0, false, &o);
 	UNTIL(f, o.n);
@@ -467,7 +467,7 @@ static void test_an_answer_in_full_ends_what_the_caller_still_says(void **state)
 	UNTIL(f, !h2_n_streams(grpc_conn_h2(f->conn)));
 }
 
-/* One connection does not take them all. */
+/* A single connection cannot use all calls of the server. */
 static void test_calls_at_once_have_a_limit(void **state)
 {
 	struct fixture *f = *state;

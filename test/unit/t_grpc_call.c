@@ -24,7 +24,7 @@ struct outcome {
 	int32_t status;
 	char text[ERR_TEXT_MAX];
 	size_t n_payload;
-	uint8_t payload[64]; /* its beginning */
+	uint8_t payload[64]; /* first bytes of the payload */
 	bool call_again;
 	struct loop *loop; /* stopped when the call ends */
 };
@@ -110,7 +110,7 @@ static void pull(struct fixture *f)
 	assert_int_equal(h2_pull(f->h2, &f->out, SIZE_MAX), 0);
 }
 
-/* Until nothing is left to be said on either side. */
+/* Exchanges bytes until neither side has any left to send. */
 static void exchange(struct fixture *f)
 {
 	struct err err = ERR_INIT;
@@ -316,7 +316,7 @@ static void test_a_call_without_an_answer_runs_out_of_time(void **state)
 	assert_int_equal(o.n, 1);
 	assert_int_equal(o.error, -ETIMEDOUT);
 	exchange(&f);
-	/* The server hears of it, and what it says all the same goes nowhere. */
+	/* The server receives a reset, and its late answer is ignored. */
 	assert_int_equal(h2_answer(&f.server, f.server.streams[0],
 				   &(struct h2_answer){.only_trailers = true, .status = "0"}),
 			 0);

@@ -8,13 +8,13 @@
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/worker.h"
-/* What the module's calls return, and what they were given. */
+/* Results of the module's calls and the arguments they received. */
 static struct {
 	int32_t create, result, job_result;
 	const char *says; /* through fail() */
 	bool no_policy, no_state, too_much;
 	unsigned calls, destroyed, jobs_done, stopped;
-	struct instance *submitter; /* what stop() submits a job for */
+	struct instance *submitter; /* instance for which stop() submits a job */
 	const struct rp_host *host;
 } script;
 
@@ -374,7 +374,7 @@ static void test_errors(void **state)
 	assert_non_null(strstr(err.text, "module inner failed in"));
 	assert_int_equal(instance_prepare(p->i, NULL, &plan, NULL), -RP_ENOSPC);
 	assert_int_equal(instance_rolled_back(p->i), RP_RESYNC);
-	/* what was said of a call that went well all the same is nothing */
+	/* An error text is ignored if the call succeeded. */
 	script.result = 0;
 	script.says = "never mind";
 	err = (struct err)ERR_INIT;
@@ -398,7 +398,7 @@ static void test_without_optional_parts(void **state)
 	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_POLICY, &bare, &err), 0);
 	assert_false(instance_handles_events(bare));
 	assert_int_equal(instance_event(bare, &ev, &err), 0);
-	assert_int_equal(instance_rolled_back(bare), 0); /* it was not asked */
+	assert_int_equal(instance_rolled_back(bare), 0); /* the module was not called */
 	assert_int_equal(instance_zones(bare, NULL, &err), 0);
 	assert_int_equal(instance_collect(bare, NULL, &err), 0);
 	assert_int_equal(instance_save(bare, &data, &size, &err), 0);
@@ -499,7 +499,7 @@ static void test_getters(void **state)
 	assert_int_equal(C.list(p->i, RP_ORDER_SYNC, all, 4), 1);
 	assert_int_equal(all[0], h);
 	assert_int_equal(C.list(p->i, RP_ORDER_CREATED, NULL, 0), 1);
-	p->ctr->coming = true; /* nobody places it but its own request */
+	p->ctr->coming = true; /* reserved for the container's own creation request */
 	assert_int_equal(C.list(p->i, RP_ORDER_SYNC, all, 4), 0);
 	p->ctr->coming = false;
 	assert_int_equal(C.get_pod(p->i, pod, &info), 0);
@@ -712,7 +712,7 @@ static void test_data(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(C.set_data(p->i, t, h, bad[i], "x"), -RP_EINVAL);
 	assert_int_equal(C.set_data(p->i, t, h, "A", "x\ny"), -RP_EINVAL);
-	/* what a damaged store has left there is no line */
+	/* Data that a damaged store left behind is not a valid line. */
 	struct decision *d = txn_stage(p->txn, p->ctr);
 	txn_put_blob(&d->data, blob_str("no newline"));
 	assert_int_equal(C.set_data(p->i, t, h, "A", "1"), 0);
@@ -831,7 +831,7 @@ static void stop_loop(void *arg)
 	loop_stop(arg);
 }
 
-/* What it arms in its last done() does not outlive it. */
+/* A timer that the module arms in its last done() is freed with the instance. */
 static void test_closing_with_a_timer(void **state)
 {
 	struct place *p = *state;
@@ -846,7 +846,7 @@ static void test_closing_with_a_timer(void **state)
 	assert_null(loop_timer_free(end));
 }
 
-/* The last call of a policy that was in force; what it submits is still done. */
+/* Last call of an active policy. A job that it submits here is still run. */
 static void m_policy_stop(struct rp_instance *i)
 {
 	assert_ptr_equal(i, &the_instance);

@@ -48,7 +48,7 @@ static void test_lines(void **state)
 	}
 }
 
-/* What is too long ends with its last whole word. */
+/* A description that is too long is cut after its last whole word. */
 static void test_long_description(void **state)
 {
 	char line[600] = "5: 0", description[IRQ_TEXT_MAX];
@@ -60,7 +60,7 @@ static void test_long_description(void **state)
 	assert_int_equal((strlen(description) + 1) % 9, 0);
 	assert_true(strlen(description) < IRQ_TEXT_MAX);
 	assert_true(strlen(description) + 9 >= IRQ_TEXT_MAX);
-	/* nor is it read behind its end */
+	/* The parser does not read past the end of the line either. */
 	assert_int_equal(irq_parse_line(line, 3, 1, &number, description), -RP_ENOENT);
 }
 
@@ -85,7 +85,7 @@ static void test_each(void **state)
 	assert_string_equal(all, "");
 	kernel.table_error = -EACCES;
 	assert_int_equal(irq_each(&host, collect, all), -EACCES);
-	kernel.table_error = -EFBIG; /* whatever room there is */
+	kernel.table_error = -EFBIG; /* the table exceeds the limit, whatever room the caller has */
 	assert_int_equal(irq_each(&host, collect, all), -RP_E2BIG);
 	const struct modhost no_worker = {.host = &test_host};
 	assert_int_equal(irq_each(&no_worker, collect, all), -RP_ENOTSUP);
@@ -93,7 +93,7 @@ static void test_each(void **state)
 
 /* ---- wishes ---------------------------------------------------------------------------------- */
 
-/* One that owns its sets. */
+/* A wish with storage for its sets. */
 struct wish {
 	struct irq_wish w;
 	struct irq_claim claims[3];
@@ -196,7 +196,7 @@ static void test_sink(void **state)
 	commit(q, wish_init(&w, 0x80, 0x0f, 0x7f));
 	for (unsigned i = 0; i < N_IRQS; i++)
 		assert_int_equal(kernel.irq[i].on, 0x80);
-	assert_int_equal(kernel.irq[5].n_writes, 0); /* it was there */
+	assert_int_equal(kernel.irq[5].n_writes, 0); /* the interrupt was on this CPU already */
 	release(q);
 	assert_int_equal(kernel.irq[4].on, ALL_CPUS);
 	assert_int_equal(kernel.irq[5].on, 0x80);
@@ -214,7 +214,8 @@ static void test_controllable(void **state)
 	commit(q, &w);
 	for (unsigned i = 0; i < N_IRQS; i++)
 		assert_int_equal(kernel.irq[i].on, (i >= 3 && i <= 5) || i == 11 ? 0x01 : ALL_CPUS);
-	/* what may no longer be steered goes back, what still may stays */
+	/* An interrupt that may no longer be steered is restored; the others keep their
+	 * affinity. */
 	w.w.controllable = (struct irq_patterns){globs + 1, 1};
 	commit(q, &w);
 	for (unsigned i = 0; i < N_IRQS; i++)
@@ -222,7 +223,8 @@ static void test_controllable(void **state)
 	irq_free(q);
 }
 
-/* The same wish again is no work; nor is one before any has rules, or without a worker. */
+/* An equal wish submits no job. A first wish without rules does not either, and neither does any
+ * wish without a worker. */
 static void test_nothing_to_do(void **state)
 {
 	const struct modhost no_worker = {.host = &test_host};
@@ -286,7 +288,7 @@ static void test_refusals(void **state)
 	irq_free(q);
 }
 
-/* It makes something else of what was written. */
+/* Checks an interrupt for which the kernel stores a different affinity than the one written. */
 static void test_read_back(void **state)
 {
 	struct wish w;
@@ -302,7 +304,7 @@ static void test_read_back(void **state)
 	irq_free(q);
 }
 
-/* What could not be put back is tried again when rules go the next time. */
+/* An affinity that could not be restored is tried again at the next removal of rules. */
 static void test_restore_again(void **state)
 {
 	struct wish w;
@@ -322,7 +324,8 @@ static void test_restore_again(void **state)
 
 /* ---- wishes for other CPUs than before ------------------------------------------------------- */
 
-/* What we made of it is no reason to leave it where it no longer belongs. */
+/* An affinity that this module wrote does not hold an interrupt on CPUs that are no longer
+ * allowed. */
 static void test_other_allowed(void **state)
 {
 	struct wish w;
@@ -341,7 +344,7 @@ static void test_other_allowed(void **state)
 	commit(q, wish_init(&w, 0, 0, 0xf0));
 	assert_int_equal(kernel.irq[0].on, 0xf0);
 	assert_int_equal(kernel.irq[3].on, 0x0f); /* back to where it was found */
-	/* whose it is no longer: its next place is where it is put back to */
+	/* An administrator moves the interrupt: the new affinity becomes the one to restore. */
 	kernel.irq[3].on = 0x07;
 	commit(q, wish_init(&w, 0x40, 0, 0xf0));
 	assert_int_equal(kernel.irq[3].on, 0x40);
@@ -368,7 +371,8 @@ static void test_no_place(void **state)
 	irq_free(q);
 }
 
-/* Where somebody else has put one of ours counts, found or not. */
+/* An affinity that another process wrote counts, whether or not the interrupt was recorded
+ * before. */
 static void test_moved_by_others(void **state)
 {
 	struct wish w;
@@ -383,7 +387,7 @@ static void test_moved_by_others(void **state)
 	assert_int_equal(kernel.irq[1].on, 0x1f);
 	assert_int_equal(kernel.irq[2].on, 0x1f);
 	commit(q, wish_init(&w, 0, 0, 0x7f));
-	assert_int_equal(kernel.irq[0].on, 0x7f); /* it is on one of them */
+	assert_int_equal(kernel.irq[0].on, 0x7f); /* the interrupt is on an allowed CPU */
 	/* to where it is to be: then it is ours as before */
 	kernel.irq[0].on = 0x30;
 	commit(q, wish_init(&w, 0x30, 0, 0x7f));
@@ -395,7 +399,8 @@ static void test_moved_by_others(void **state)
 	irq_free(q);
 }
 
-/* What the kernel makes of what is written is nobody else's choice. */
+/* A difference between the written and the effective affinity is not treated as another
+ * process's choice. */
 static void test_kernel_is_nobody_else(void **state)
 {
 	struct wish w;
@@ -439,7 +444,8 @@ static void test_no_job(void **state)
 
 /* ---- memory that ends ------------------------------------------------------------------------ */
 
-/* What cannot be remembered is not moved: in the end all are where they were. */
+/* An interrupt whose affinity cannot be recorded is not moved. In the end all have their old
+ * affinity. */
 static int move_and_restore(void *arg)
 {
 	struct wish w;
@@ -457,7 +463,7 @@ static int move_and_restore(void *arg)
 	if (oom.for_good)
 		oom.at = 0; /* memory is back for the way back */
 	release(q);
-	release(q); /* what could not be ordered is ordered again */
+	release(q); /* restores that could not be submitted are submitted again */
 	for (unsigned i = 0; i < N_IRQS; i++)
 		OOM_CHECK(kernel.irq[i].on == ALL_CPUS);
 	irq_free(q);
@@ -490,7 +496,7 @@ static bool about(const char *pattern, unsigned i)
 	return strcmp(pattern, digits) == 0 || (*pattern == '*' && strstr(devices[i], part));
 }
 
-/* May CPU `cpu` serve interrupt i, as the rules are told to people? */
+/* Returns true if CPU `cpu` may serve interrupt i, according to the documented rules. */
 static bool may_serve(const struct wish *w, unsigned i, unsigned cpu, uint8_t found)
 {
 	uint8_t bit = (uint8_t)(1u << cpu), claimed = 0;
@@ -516,7 +522,7 @@ static bool may_serve(const struct wish *w, unsigned i, unsigned cpu, uint8_t fo
 	return w->isolate ? ((found | w->allowed) & bit) && !(w->isolate & bit) : w->allowed & bit;
 }
 
-/* Whatever was wished before. */
+/* Returns the affinity that follows from the wish, independent of earlier wishes. */
 static uint8_t expected(const struct wish *w, unsigned i, uint8_t found)
 {
 	uint8_t to = 0;

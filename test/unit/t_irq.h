@@ -26,7 +26,7 @@
 struct line {
 	uint8_t on; /* CPUs */
 	int refuses; /* -errno of a write; 0: takes it */
-	uint8_t takes; /* of what is written, unless 0; otherwise all */
+	uint8_t takes; /* mask applied to each write; 0: accepts all bits */
 	bool unreadable, garbled;
 	unsigned n_writes;
 };
@@ -147,7 +147,7 @@ static inline int32_t submit(void *ctx, int32_t (*run)(void *arg),
 	return 0;
 }
 
-/* What was submitted, if anything was. */
+/* Runs the submitted job, if there is any. */
 static inline void work_off(void)
 {
 	int32_t (*run)(void *arg) = kernel.run;

@@ -170,7 +170,7 @@ static void test_too_deep(void **state)
 	assert_int_equal(b.failed, -E2BIG);
 	assert_int_equal(j.depth, 0);
 	assert_int_equal(j.n_too_deep, 0);
-	/* One close too many does not reach below the start. */
+	/* A surplus close does not change the depth below the start. */
 	json_end_arr(&j);
 	assert_int_equal(j.depth, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events that the library of policies hands on: what is posted, and another runtime. */
+/* Events that the policy library forwards: posted events and a change of runtime. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

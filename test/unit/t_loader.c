@@ -212,7 +212,7 @@ static void test_replaced(void **state)
 	struct module *m = load("good");
 	struct build_id id = m->build_id;
 	assert_int_equal(module_stale(loader, m), MODULE_FRESH);
-	put(first, "good", "good"); /* the same build, another file */
+	put(first, "good", "good"); /* an identical build in another file */
 	assert_int_equal(module_stale(loader, m), MODULE_FRESH);
 	put(first, "rebuilt/good", "good");
 	assert_int_equal(module_stale(loader, m), MODULE_CHANGED);
@@ -229,7 +229,7 @@ static void test_replaced(void **state)
 	assert_ptr_equal(load("good"), m);
 }
 
-/* Somebody else holds the old image: dlopen gives that, whatever the file is now. */
+/* Another loader holds the old image, so dlopen returns it regardless of the new file. */
 static void test_old_image(void **state)
 {
 	(void)state;
@@ -283,7 +283,7 @@ static void test_search(void **state)
 	assert_null(strstr(last.text, "did you mean"));
 	not_found("../first/good", -EINVAL, "is not a module's name");
 	not_found("", -EINVAL, "is not a module's name");
-	/* Through a link, the directory is what it points to. */
+	/* A directory that is a link is resolved to its target. */
 	char link[PATH_MAX];
 	(void)snprintf(link, sizeof link, "%s/link", dir);
 	assert_int_equal(symlink("first", link), 0);
@@ -304,7 +304,7 @@ static void test_trust_file(void **state)
 	(void)state;
 	char *path = put(first, "good", "good");
 	make_loader(first, second, NULL);
-	put(second, "good", "good"); /* is not fallen back to */
+	put(second, "good", "good"); /* not used as a fallback */
 	path = put(first, "good", "good");
 	assert_int_equal(chmod(path, 0664), 0);
 	not_found("good", -EPERM, "is writable by other users (chmod go-w)");
@@ -407,7 +407,8 @@ static void test_schema_kinds(void **state)
 	assert_int_equal(s->key_size, sizeof(struct rp_key));
 	for (int i = 0; i < 2; i++) {
 		s = (const struct rp_schema *)&last;
-		assert_int_equal(module_schema(loader, load("schema-13"), &s, &last), 0); /* none */
+		/* the module has no schema */
+		assert_int_equal(module_schema(loader, load("schema-13"), &s, &last), 0);
 		assert_null(s);
 	}
 }
@@ -548,7 +549,7 @@ static int load_in_child(void *arg, struct buf *out, struct err *err)
 	return loader_open(loader, arg, &m, err);
 }
 
-/* Whatever runs inside dlopen, in spite of all checks, is the module's doing. */
+/* Code that runs inside dlopen, despite all checks, is attributed to the module. */
 static void test_crumb_around_load(void **state)
 {
 	(void)state;

@@ -26,7 +26,7 @@
 #include "core/lib/util/clock.h"
 #include "core/lib/util/worker.h"
 
-/* What a test's callbacks need, and the letters they leave. */
+/* State of a test's callbacks and the letters that they append to the trace. */
 struct scene {
 	struct loop *loop;
 	char trace[128];
@@ -302,7 +302,7 @@ static void test_io_set(void **state)
 	assert_int_equal(loop_io_set(s->io, LOOP_WRITE), 0);
 	assert_int_equal(loop_io_set(s->io, LOOP_WRITE), 0);
 	assert_int_equal(loop_run(s->loop), 0);
-	assert_string_equal(s->trace, "wr."); /* nothing between r and the timer */
+	assert_string_equal(s->trace, "wr."); /* the timer follows r directly */
 }
 
 static void both_then_free(unsigned events, void *arg)
@@ -475,7 +475,7 @@ static void test_signals(void **state)
 	assert_int_equal(kill(getpid(), SIGUSR1), 0);
 	assert_int_equal(loop_run(s->loop), 0);
 	assert_string_equal(s->trace, "..");
-	/* One that is on its way when the handler goes does not kill. */
+	/* A signal that is pending when its handler is freed does not kill the process. */
 	assert_int_equal(kill(getpid(), SIGUSR1), 0);
 	assert_null(loop_signal_free(sig));
 	assert_false(is_blocked(SIGUSR1));
@@ -509,7 +509,7 @@ static int child(struct scene *s)
 	if (worker_submit(s->worker, NULL, NULL, NULL) != -ESHUTDOWN || worker_free(s->worker))
 		return 4;
 	(void)close(s->fd[0]);
-	/* A loop of its own works. */
+	/* The child can run a loop that it creates. */
 	struct scene mine = {.loop = loop_new()};
 	loop_post(mine.loop, stop, &mine);
 	if (loop_run(mine.loop) || strcmp(mine.trace, ".") != 0)
@@ -548,7 +548,7 @@ static void test_fork(void **state)
 	if (WIFEXITED(status))
 		fail_msg("the child ended with %d", WEXITSTATUS(status));
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1);
-	/* All that the parent waits for still comes. */
+	/* The parent still receives all events that it waits for. */
 	assert_int_equal(write(s->fd[1], "!", 1), 1);
 	assert_int_equal(loop_run(s->loop), 0);
 	loop_post(s->loop, stop, s);
@@ -626,7 +626,7 @@ static void done_submits(void *arg, int result)
 	assert_int_equal(worker_submit(job->scene->worker, run_job, job_done, arg), -ESHUTDOWN);
 }
 
-/* What is there is run and reported, and the loop does not hear of the worker again. */
+/* Queued jobs are run and reported, and afterwards the loop gets no events of the worker. */
 static void test_worker_free_drains(void **state)
 {
 	struct scene *s = *state;
@@ -656,7 +656,7 @@ static void test_worker_unused(void **state)
 	assert_null(worker_free(NULL));
 }
 
-/* ---- one that hangs ---- */
+/* ---- a worker that hangs ---- */
 
 static struct {
 	struct worker *worker; /* left for good */
@@ -681,8 +681,8 @@ static void never_done(void *arg, int result)
 	fail();
 }
 
-/* It is left with its job; nothing is begun or told any more, not even when the job ends after
- * all. */
+/* Freeing a hanging worker abandons its job. No job is started or reported afterwards, even when
+ * the hanging job ends. */
 static void test_worker_hangs(void **state)
 {
 	struct scene *s = *state;

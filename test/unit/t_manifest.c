@@ -205,7 +205,7 @@ static void test_init_containers(void **state)
 	assert_false(m.ctrs[1].ends);
 	assert_string_equal(m.ctrs[2].desc.name, "main");
 	assert_false(m.ctrs[2].ends);
-	/* they count for the class of the pod */
+	/* Init containers count for the QoS class of the pod. */
 	m = read_pod(POD("name: a", "containers: [{name: main, resources: {limits: {cpu: 1, "
 				    "memory: 1Mi}}}], initContainers: [{name: first}]"));
 	assert_non_null(strstr(m.pod.cgroup_parent, "burstable"));
@@ -280,7 +280,7 @@ static void test_several(void **state)
 	assert_string_equal(m.notes[1], "Deployment d has no replicas");
 }
 
-/* What the pod asks for as a whole makes its class, and is the limit of containers that have
+/* The pod-level resources determine its QoS class, and are the limits of containers that set
  * none. */
 static void test_resources_of_the_pod(void **state)
 {
@@ -293,7 +293,7 @@ static void test_resources_of_the_pod(void **state)
 	assert_int_equal(m.ctrs[0].desc.res.mem_limit, GIB);
 	assert_int_equal(m.ctrs[1].desc.res.quota, 200000);
 	assert_int_equal(m.ctrs[1].desc.oom_score_adj, -997);
-	/* what is requested beyond the containers is each one's half */
+	/* Each container gets half of the request that exceeds the containers' own requests. */
 	m = read_pod(POD("name: a", "resources: {requests: {memory: 4Gi}}, containers: [{name: a, "
 				    "resources: {requests: {memory: 2Gi}}}, {name: b}]"));
 	assert_non_null(strstr(m.pod.cgroup_parent, "burstable"));
@@ -307,7 +307,7 @@ static void test_resources_of_the_pod(void **state)
 	       -EINVAL, "the pod: it requests 2 of cpu");
 }
 
-/* ---- what is none ---------------------------------------------------------------------------- */
+/* ---- invalid manifests ----------------------------------------------------------------------- */
 
 static void test_wrong(void **state)
 {

@@ -110,8 +110,8 @@ struct step {
 	const char *nodes;
 	int64_t size;
 	uint32_t types, strict, priority;
-	const char *zone; /* of this request, at once; NULL: refused */
-	const char *zones; /* of all requests so far: "0 1-2 …" */
+	const char *zone; /* zone of this request after its allocation; NULL: refused */
+	const char *zones; /* zones of all requests so far: "0 1-2 …" */
 };
 
 static void check_zones(const struct memalloc *m, const char *expected, uint32_t n, size_t row)
@@ -188,7 +188,7 @@ static void test_overflow(void **state)
 	CHECK_STEPS(four, {"0", 60, 0, 0, BU, "0", "0"}, {"0", 20, 0, 0, GU, "0", "0 0"},
 		    {"0", 30, 0, 0, GU, "0", "0-1 0 0"}, {"0", 70, 0, 0, GU, "0", "0-1 0-1 0 0"},
 		    {"0-1", 80, 0, 0, GU, "0-1", "0-3 0-1 0 0 0-1"});
-	/* Those without memory are moved first, to no avail. */
+	/* Requests of size 0 are moved first, which frees no memory. */
 	CHECK_STEPS(four, {"0", 0, 0, 0, BE, "0", "0"}, {"0", 90, 0, 0, GU, "0", "0 0"},
 		    {"0", 20, 0, 0, BU, "0-1", "0-1 0 0-1"});
 	/* Reservations stay. */
@@ -312,7 +312,7 @@ static void test_offers(void **state)
 	assert_int_equal(memalloc_commit(m, &first, &zone), -RP_ESTALE);
 	assert_true(*memalloc_why(m));
 	assert_int_equal(zone, 77);
-	/* One that moves others leaves them alone until it is accepted. */
+	/* An offer that moves other requests does not move them before the commit. */
 	assert_int_equal(memalloc_offer(m, &b, &second), 0);
 	assert_int_equal(second.zone, mask(m, "0-1"));
 	assert_int_equal(memalloc_moves(m, &moves), 0);
@@ -334,7 +334,7 @@ static void test_offers(void **state)
 	memalloc_reset(m);
 	assert_int_equal(memalloc_commit(m, &second, &zone), -RP_ESTALE);
 	assert_int_equal(memalloc_count(m), 0);
-	/* What changes nothing does not. */
+	/* A call that changes nothing keeps the offer valid. */
 	assert_int_equal(memalloc_offer(m, &b, &second), 0);
 	assert_int_equal(memalloc_release(m, 99), -RP_ENOENT);
 	assert_int_equal(memalloc_commit(m, &second, &zone), 0);
@@ -397,7 +397,7 @@ static void test_extend(void **state)
 	memalloc_mask zone = 0;
 	const struct memalloc_move *moves;
 	allocate(m, 1, "2", 10, BU);
-	/* Nothing new. */
+	/* An extension by nodes that the zone already has changes nothing. */
 	assert_int_equal(memalloc_extend(m, 1, 0, 0, &zone), 0);
 	assert_int_equal(zone, mask(m, "2"));
 	assert_int_equal(memalloc_extend(m, 1, mask(m, "2"), DRAM, &zone), 0);
@@ -415,7 +415,8 @@ static void test_extend(void **state)
 	assert_int_equal(zone, mask(m, "0,4"));
 	cold = (struct memalloc_request){2, 4, mask(m, "0"), 0, 0, BU, 0};
 	assert_int_equal(memalloc_allocate(m, &cold, &zone), 0);
-	assert_int_equal(memalloc_extend(m, 1, 0, DRAM | PMEM, &zone), 0); /* it has both */
+	/* the zone has both types */
+	assert_int_equal(memalloc_extend(m, 1, 0, DRAM | PMEM, &zone), 0);
 	assert_int_equal(zone, mask(m, "0,4"));
 	assert_int_equal(memalloc_extend(m, 1, mask(m, "2"), 0, &zone), 0);
 	assert_int_equal(zone, mask(m, "0-4"));
@@ -428,7 +429,7 @@ static void test_extend(void **state)
 	allocate(m, 2, "0-1", 100, BU);
 	allocate(m, 3, "2", 100, RESERVATION);
 	allocate(m, 4, "3", 100, RESERVATION);
-	/* It is the zone around all that would be too full, and stays as it was: fits exactly. */
+	/* The requests fit exactly into the zone of all nodes, so none of them moves. */
 	assert_int_equal(memalloc_extend(m, 1, mask(m, "1"), 0, &zone), 0);
 	assert_int_equal(memalloc_moves(m, &moves), 0);
 	assert_int_equal(zone, mask(m, "0-3"));
@@ -452,7 +453,7 @@ static void test_replace(void **state)
 	allocate(m, 3, "0", 10, GU);
 	assert_string_equal(zone_of(m, 1), "0");
 	assert_string_equal(zone_of(m, 2), "0-1");
-	/* What does not fit changes nothing. */
+	/* A replacement that does not fit changes nothing. */
 	req.size = 341;
 	assert_int_equal(memalloc_replace(m, &req, &zone), -RP_ENOSPC);
 	assert_string_equal(zone_of(m, 1), "0");
@@ -494,14 +495,14 @@ static void test_follow(void **state)
 	req.nodes = mask(m, "0-3");
 	assert_int_equal(memalloc_follow(m, &req, &zone), 0);
 	assert_string_equal(text(m, zone), "0-3");
-	/* It can be taken back. */
+	/* A transaction can undo the change. */
 	assert_int_equal(memalloc_begin(m), 0);
 	req.nodes = mask(m, "2");
 	assert_int_equal(memalloc_follow(m, &req, &zone), 0);
 	assert_string_equal(zone_of(m, 4), "2");
 	memalloc_drop(m);
 	assert_string_equal(zone_of(m, 4), "0-3");
-	/* What makes no sense changes nothing. */
+	/* An invalid request changes nothing. */
 	req.size++;
 	assert_int_equal(memalloc_follow(m, &req, &zone), -RP_EINVAL);
 	req.size--;
@@ -522,7 +523,8 @@ static void test_undo(void **state)
 	allocate(m, 2, "0", 50, BU);
 	assert_int_equal(memalloc_begin(m), 0);
 	assert_int_equal(memalloc_begin(m), -RP_EBUSY);
-	/* Released and made anew, it is the youngest; taken back, it is not. */
+	/* A request that is released and allocated again is the youngest one; after a rollback,
+	 * its old age is restored. */
 	assert_int_equal(memalloc_release(m, 1), 0);
 	assert_string_equal(zone_of(m, 1), "none");
 	allocate(m, 1, "2", 50, BU);

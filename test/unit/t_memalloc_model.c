@@ -49,7 +49,7 @@ struct model {
 	uint32_t room; /* how large nodes are, beside requests */
 	struct state now, begun; /* begun: at memalloc_begin() */
 	bool in_txn;
-	memalloc_mask zones[N_ZONES]; /* that were in use at some time of the running operation */
+	memalloc_mask zones[N_ZONES]; /* zones in use at any time during the running operation */
 	uint32_t n_zones;
 };
 
@@ -495,14 +495,14 @@ static void check_same(struct memalloc *a, struct model *m, const char *what)
 			available = capacity(m, zone) - usage(m, zone);
 	}
 	assert_int_equal(memalloc_available(a, nodes), available < 0 ? 0 : available);
-	/* All that there is adds up. */
+	/* The usage of all nodes equals the sum of all requests. */
 	int64_t sum = 0;
 	for (uint32_t i = 0; i < m->now.n; i++)
 		sum += m->now.req[i].is.size;
 	assert_int_equal(memalloc_usage(a, memalloc_all(a)), sum);
 }
 
-/* The moves that were reported are those that happened to others, oldest first. */
+/* Checks that the reported moves are exactly those of other requests, oldest first. */
 static void check_moves(const struct memalloc *a, struct model *m, const struct state *before,
 			uint64_t but)
 {
@@ -527,7 +527,7 @@ static void check_moves(const struct memalloc *a, struct model *m, const struct 
 static void check_result(const struct memalloc *a, struct model *m, int r, int expected,
 			 uint64_t id, memalloc_mask zone)
 {
-	/* A request larger than the machine is told at once, in whatever state. */
+	/* A request larger than the machine is refused at once, in every state. */
 	assert_int_equal(r, expected);
 	if (r) {
 		assert_true(*memalloc_why(a));

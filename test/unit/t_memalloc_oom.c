@@ -103,7 +103,7 @@ static void test_new(void **state)
 	memalloc_free(new_memalloc());
 }
 
-/* What the calls below do, by number; each moves requests to new zones. */
+/* Makes the call of this number. Each call moves requests to new zones. */
 static int call(struct memalloc *m, uint32_t which)
 {
 	struct memalloc_request req = {
@@ -157,8 +157,8 @@ static void test_calls(void **state)
 			uint32_t n = 0;
 			int r = -RP_ENOMEM;
 			while (r) {
-				/* A new one each time: what was once got is kept for the next
-				 * try. */
+				/* A fresh allocator each time, as it keeps its memory for the
+				 * next attempt. */
 				struct memalloc *m = new_memalloc();
 				fill(m);
 				if (in_txn)

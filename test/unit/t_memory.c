@@ -153,7 +153,8 @@ static void test_annotations(void **state)
 {
 	struct ctl_host *t = *state;
 	assert_int_equal(ctl_configure(t, CONFIG), 0);
-	/* what is set directly wins over the class; a container's own annotation over its pod's */
+	/* A value set directly wins over the class, and a container's annotation wins over its
+	 * pod's. */
 	rp_ctr c = make(
 		t, "c",
 		"class.memory-qos.nri.io=bronze;memory.high.memory-qos.nri.io=1Mi;"
@@ -173,7 +174,7 @@ static void refused(struct ctl_host *t, rp_ctr c, const char *why)
 {
 	assert_int_equal(ctl_pre_create(t, c), -RP_EINVAL);
 	has(fake_error(ctl_fake(t)), why);
-	has(start(t, c), why); /* when the host is told to be lenient */
+	has(start(t, c), why); /* a lenient host starts the container and reports the problem */
 	assert_int_equal(*ctl_report(t, c), '3');
 	assert_string_equal(ctl_changes(t), "");
 }
@@ -210,7 +211,8 @@ static void test_qos_default(void **state)
 		"");
 	rp_ctr n = ctl_ctr(t, &(struct fake_ctr){.name = "n", .qos = RP_QOS_BURSTABLE}, "");
 	assert_int_equal(ctl_pre_create(t, b), 0);
-	assert_int_equal(ctl_pre_create(t, n), 0); /* nobody asked for it: no limit is no error */
+	/* a default class: a container without a limit is no error */
+	assert_int_equal(ctl_pre_create(t, n), 0);
 	assert_string_equal(staged(t, b, "memory.high"), "3145728");
 	assert_string_equal(staged(t, n, "memory.high"), "-");
 }
@@ -299,7 +301,8 @@ static void test_toptier(void **state)
 	assert_int_equal(fake_timer(ctl_fake(t), CTL_AGAIN_COOKIE), -1);
 	adjust(t, c, RP_NOT_SET);
 	assert_string_equal(ctl_report(t, c), "1");
-	/* one goes, the other one while nobody looks; the class stays, and what was never given */
+	/* The limit of one container ends, the one of the other during the restart. The class
+	 * stays, and so do values that were never set. */
 	adjust(t, a, RP_NOT_SET);
 	assert_string_equal(own(t, a, MEMORY_TOPTIER_FILE), "-1");
 	put_own(t, b, "memory.high", "8192\n");
@@ -318,8 +321,8 @@ static void test_toptier(void **state)
 	assert_string_equal(own(t, b, MEMORY_TOPTIER_FILE), "4096");
 }
 
-/* Later and later, then no more; a change from outside begins anew, and who is gone is
- * forgotten. */
+/* Retries are made at growing intervals and end. A change from outside restarts them; a removed
+ * container is dropped. */
 static void test_tried_again(void **state)
 {
 	struct ctl_host *t = *state;
@@ -438,7 +441,7 @@ static void test_pages_progress(void **state)
 	for (uint64_t i = 0; i < 5; i++) {
 		fake_set_now(ctl_fake(t), 10000 * (i + 1));
 		ctl_timer(t, MEMORY_MOVE_COOKIE);
-		ctl_timer(t, MEMORY_MOVE_COOKIE); /* one step at a time */
+		ctl_timer(t, MEMORY_MOVE_COOKIE); /* a second timer during a step is ignored */
 		assert_int_equal(ctl_work(t), 1);
 		assert_int_equal(ctl_pages_on(t, 70, 1),
 				 64 * (i + 1)); /* a quarter of a second's */
@@ -451,7 +454,7 @@ static void test_pages_progress(void **state)
 	changed(t, c);
 	(void)pass(t, c);
 	assert_int_equal(ctl_pages_on(t, 70, 0), 2048);
-	/* it ends on the way */
+	/* The container ends while its pages are being moved. */
 	fake_decide(ctl_fake(t), c, "", "", "1");
 	put_own(t, c, "cpuset.mems", "1\n");
 	changed(t, c);
@@ -487,7 +490,7 @@ static void test_pages_huge(void **state)
 	has(ctl_metrics(t), "moved_bytes_total{} 1.25829e+07\n");
 }
 
-/* What the kernel says of them is said, and the rest goes on. */
+/* The kernel's error for a page is reported, and the other pages are moved. */
 static void test_pages_stay(void **state)
 {
 	struct ctl_host *t = *state;
@@ -500,7 +503,7 @@ static void test_pages_stay(void **state)
 					      "could not be moved: Device or resource busy");
 	assert_int_equal(ctl_pages_on(t, 70, 0), 1);
 	has(ctl_metrics(t), "left_bytes_total{} 4096\n");
-	/* what is shared is nobody's fault */
+	/* Shared pages are not reported as an error. */
 	ctl_pages_fail(t, 70, HEAP + 4096, EACCES);
 	changed(t, c);
 	(void)pass(t, c);
@@ -542,7 +545,7 @@ static void test_pages_too_early(void **state)
 		ctl_report(t, c),
 		"3 pages to memory nodes 1: the runtime has not assigned these nodes to it");
 	assert_int_equal(ctl_pages_on(t, 70, 1), 0);
-	/* two containers: who has to wait is no obstacle for the other */
+	/* Two containers: a wait for the first does not delay the second. */
 	rp_ctr d = ctl_ctr(t, &(struct fake_ctr){.name = "d"}, "");
 	put_own(t, d, "cgroup.procs", "90\n");
 	put_own(t, d, "cpuset.mems", "1\n");
@@ -556,7 +559,7 @@ static void test_pages_too_early(void **state)
 	assert_int_equal(*ctl_report(t, c), '0');
 }
 
-/* Its nodes change and change back while a step is under way: all begins anew. */
+/* The nodes of a container change and change back during a step: the migration starts again. */
 static void test_pages_anew(void **state)
 {
 	struct ctl_host *t = *state;

@@ -143,7 +143,7 @@ static void check_told(struct ctl_host *t, rp_ctr c, const struct scene *s, int3
 	(void)snprintf(reason, sizeof reason, " %s: %s; trying again", file + 1, strerror(code));
 	if (*report != (s->n_values > 1 ? '2' : '3') || strcmp(report + 1, reason) != 0)
 		fail_msg("%s: %s, but \"%s\"", s->name, ctl_failed(t), report);
-	/* what could be done has been */
+	/* All other files have been written. */
 	for (unsigned i = 0; i < sizeof s->want / sizeof s->want[0] && s->want[i].file; i++)
 		if (strcmp(s->want[i].file, file + 1) != 0)
 			assert_string_equal(ctl_get(t, path_of(t, c, s->want[i].file)),

@@ -63,7 +63,7 @@ static double sample(const char *text, const char *name)
 	return 0;
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- host metrics ---------------------------------------------------------------------------- */
 
 static void test_host(void **state)
 {
@@ -195,7 +195,7 @@ static void test_globs_of_modules(void **state)
 	free(text);
 }
 
-/* ---- what modules hand in -------------------------------------------------------------------- */
+/* ---- samples of modules ---------------------------------------------------------------------- */
 
 static void test_module_samples(void **state)
 {
@@ -620,7 +620,7 @@ static void test_set_listen(void **state)
 	assert_status("GET /livez HTTP/1.1\r\n\r\n", "HTTP/1.1 200 ", "ok");
 	assert_int_equal(metrics_set_listen(metrics, "nonsense", &err), -EINVAL);
 	assert_int_equal(metrics_port(metrics), port);
-	/* Somebody else has it: back to where it was. */
+	/* Another process uses the address, so the previous one is restored. */
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_in sa = {.sin_family = AF_INET};
 	socklen_t len = sizeof sa;

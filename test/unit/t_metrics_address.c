@@ -77,7 +77,7 @@ static void test_listen(void **state)
 			fail_msg("%s", err.text);
 		(void)close(fd);
 	}
-	/* Nobody has it: a documentation address. */
+	/* No interface has this address, which is reserved for documentation. */
 	assert_int_equal(address_parse("192.0.2.1:0", &a, &err), 0);
 	assert_int_equal(address_listen(&a, &err), -EADDRNOTAVAIL);
 	assert_non_null(strstr(err.text, "192.0.2.1"));

@@ -38,7 +38,7 @@ static const struct {
 	const char *text;
 	enum amount_kind kind;
 	uint32_t count;
-	const char *picked; /* of 0-15 */
+	const char *picked; /* CPUs picked from 0-15 */
 } good[] = {
 	{"2", AMOUNT_QUANTITY, 2, "0-15"},
 	{"750m", AMOUNT_QUANTITY, 1, "0-15"},

@@ -55,7 +55,8 @@ static void check(enum hints_policy policy, uint32_t n_nodes, const char *first,
 	char text[32];
 	read_list(&l, 0, first);
 	read_list(&l, 1, second);
-	/* without any provider it is one that has no opinion who asks */
+	/* Without any provider, the merge treats the requester as a provider without a
+	 * preference. */
 	bool admits = hints_merge(policy, (UINT64_C(1) << n_nodes) - 1, l.resources, n, ret);
 	write_hint(&ret[0], text);
 	assert_string_equal(text, expected);
@@ -249,8 +250,8 @@ static void test_large(void **state)
 	assert_false(hints_merge(HINTS_BEST_EFFORT, 1, resources, HINTS_RESOURCES_MAX + 1, ret));
 }
 
-/* So many sets of nodes, each with one that all have, that their combinations are more than are
- * looked at. */
+/* Fills a list with so many node sets, the last one common to all lists, that the combinations
+ * exceed the search limit. */
 static uint32_t fill(struct hint *list, unsigned seed, struct hint last)
 {
 	uint64_t x = seed;
@@ -262,7 +263,7 @@ static uint32_t fill(struct hint *list, unsigned seed, struct hint last)
 	return HINTS_MAX;
 }
 
-/* What all prefer is found, wherever it is listed and whatever else there is. */
+/* A hint that all resources prefer is found at any position in the lists. */
 static void test_preferred_past_the_bound(void **state)
 {
 	(void)state;
@@ -278,11 +279,11 @@ static void test_preferred_past_the_bound(void **state)
 		assert_true(hints_merge(HINTS_BEST_EFFORT, UINT64_MAX, resources, n, ret));
 		assert_true(ret[0].preferred && ret[0].nodes == common.nodes);
 	}
-	/* whom any nodes suit is content with those of the other */
+	/* A resource that accepts any nodes adopts the nodes of the others. */
 	lists[0][HINTS_MAX - 1] = any;
 	assert_true(hints_merge(HINTS_RESTRICTED, UINT64_MAX, resources, 3, ret));
 	assert_true(ret[0].preferred && ret[0].nodes == common.nodes);
-	/* and who does not prefer it spoils it */
+	/* A resource that does not prefer the common nodes makes the result not preferred. */
 	lists[0][HINTS_MAX - 1] = (struct hint){common.nodes, false};
 	assert_false(hints_merge(HINTS_RESTRICTED, UINT64_MAX, resources, 3, ret));
 }

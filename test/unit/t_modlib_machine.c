@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* modules/lib: the machine by levels, and who owns which CPU. */
+/* modules/lib: topology levels and CPU ownership. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -160,7 +160,7 @@ static void test_machine_dies(void **state)
 	close_bench(&b);
 }
 
-/* ---- who owns which CPU ---------------------------------------------------------------------- */
+/* ---- CPU ownership --------------------------------------------------------------------------- */
 
 static void test_owners(void **state)
 {
@@ -294,7 +294,7 @@ static void model_pack(struct model *k)
 	}
 	while (k->missing >= 2 && (cpu = whole_core(k, false)) != UINT32_MAX)
 		model_take_core(k, cpu);
-	/* what the last whole core left is used up before another one is broken */
+	/* The rest of the last whole core is used before another core is broken. */
 	RP_IDS_EACH (broken, rp_ids_of(&k->m->online)) {
 		uint32_t has = free_of_core(k, broken, &n, &first);
 		if (first && has && has < n)

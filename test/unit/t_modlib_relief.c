@@ -169,7 +169,7 @@ static void test_bounds(void **state)
 	assert_int_equal(relief_find(units, RELIEF_UNITS_MAX, items, RELIEF_ITEMS_MAX + 1, 4,
 				     UINT64_MAX, 9, moves, &unit),
 			 -RP_ENOSPC);
-	/* No more than three moves, whatever is asked for. */
+	/* The search makes at most three moves, whatever is requested. */
 	units[1].free = 8;
 	assert_int_equal(relief_find(units, 2, items, RELIEF_ITEMS_MAX, 3, 1, 9, moves, &unit), 3);
 	assert_int_equal(relief_find(units, 2, items, RELIEF_ITEMS_MAX, 4, 1, 9, moves, &unit),

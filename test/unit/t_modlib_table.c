@@ -52,7 +52,7 @@ static void test_random(void **state)
 	table_fini(&t);
 }
 
-/* What was made room for finds it, without another place for the slots. */
+/* Insertions into reserved capacity do not reallocate the slots. */
 static void test_room(void **state)
 {
 	struct table t = {0};

@@ -119,7 +119,7 @@ static void load(const char *name)
 
 struct subject {
 	const char *name;
-	const char *config, *other; /* in force at first; later */
+	const char *config, *other; /* configurations: active first; active later */
 	const char *annotations[4];
 	bool speedselect;
 };
@@ -199,7 +199,8 @@ static void work(struct fake_host *f, const struct subject *s)
 	(void)said(f, "rebalancing", fake_event(f, &rebalance));
 }
 
-/* Everybody has CPUs, and when all are gone the machine is as with a policy that has just begun. */
+/* Checks that every container has CPUs, and that the policy is as at its start once all are
+ * released. */
 static void check_and_empty(struct fake_host *f, const struct subject *s, const char *fresh)
 {
 	char name[16];

@@ -172,12 +172,12 @@ static void test_rx_no_memory(void **state)
 	assert_int_equal(-ENOMEM, err.code);
 }
 
-/* ---- what a Go peer does with our frames ---- */
+/* ---- a Go peer that reads our frames -------- */
 
 /*
- * One Read of the Go side gives one frame, and fails when the buffer that is offered is smaller.
- * The reader on top offers its own 4096 bytes, unless it is empty and is asked for at least as
- * much: then it reads right into its caller's.
+ * A Read of the Go side returns one frame, and fails when the offered buffer is smaller. The
+ * buffered reader on top offers its own 4096 bytes, or the caller's buffer if its own is empty and
+ * the caller requests at least as much.
  */
 struct go_reader {
 	const uint8_t *at, *end; /* frames of one connection */
@@ -254,7 +254,7 @@ static void send_and_read(size_t n_data, size_t first_max, bool suits_go)
 		     go_read(&g, data, n_data);
 		for (size_t i = 0; ok && i < n_data; i++)
 			ok = data[i] == (uint8_t)(i * 31 + i / 251 + round);
-		/* Nothing of the next message came along. */
+		/* The read returned no bytes of the next message. */
 		ok = ok && !g.n_have;
 	}
 	ok = ok && g.at == g.end && g.n_frames <= 4;

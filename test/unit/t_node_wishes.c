@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.node/1: what modules are told of the node in the cluster, and what they want it to
- * have. */
+/* nri-rp.host.node/1: the Node data that modules receive, and the labels and resources that
+ * modules request for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,12 +98,12 @@ static void test_wishes(void **state)
 	assert_string_equal(mine->value, "v2");
 	assert_int_equal(N.set_label(&p->one, "x.io/l", NULL), 0);
 	assert_false(node_wish_waits(p->env.wishes, other));
-	/* nothing to withdraw */
+	/* There is no wish to withdraw. */
 	assert_int_equal(N.set_label(&p->one, "x.io/l", NULL), 0);
 	assert_int_equal(N.set_resource(&p->one, "x.io/none", RP_NOT_SET), 0);
 	assert_int_equal(N.set_resource(&p->one, "x.io/r", RP_NOT_SET), 0);
 	assert_int_equal(count_wishes(p), 4);
-	/* they go with the instance */
+	/* The wishes end with the instance. */
 	instance_drop_wishes(&p->one);
 	assert_int_equal(count_wishes(p), 1);
 	assert_ptr_equal(p->env.wishes, other);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is learned of pods, and kept over restarts. */
+/* Learned usage of pods, persisted across restarts. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,7 +102,7 @@ static void test_clock_that_was_ahead(void **state)
 	for (int64_t t = 1000; t < 4 * DAY; t += 60)
 		train(&again, "u1", 500, MIB, t);
 	peak_is(&again, "u1", 500, 540);
-	/* and one that leaps ahead while it runs leaves numbers that are numbers */
+	/* A clock that leaps ahead during a run leaves valid numbers. */
 	train(&again, "u1", 500, MIB, INT64_MAX / 4);
 	peak_is(&again, "u1", 500, 540);
 	buf_fini(&text);

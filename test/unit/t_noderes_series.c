@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Averages of what was used. */
+/* Averages of measured usage. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,7 @@ static void test_aggregates(void **state)
 	assert_true(aggregate_over(&a, 300000, 60000, &found));
 	assert_int_equal(found.n, 5);
 	assert_int_equal(found.node[RP_NR_AVG][RP_NR_CPU], 18);
-	/* what is older goes: half an hour is never more than its points */
+	/* Old points are dropped: half an hour holds at most its number of points. */
 	for (int64_t i = 21; i <= 200; i++)
 		aggregate_put(&a,
 			      &(struct aggregate_point){1000 * 15 * (uint64_t)i, {i, i}, {i, i}});
@@ -79,7 +79,7 @@ static void test_window(void **state)
 	put(&s, 220, 180, 60);
 	average_is(&s, 220, 300, 1500, 30);
 	average_is(&s, 220, 60, 2000, 40);
-	/* two readings are taken even where less time has passed than between them */
+	/* Two readings are used even if the requested window is shorter than their interval. */
 	average_is(&s, 220, 10, 2000, 40);
 	assert_false(series_average(&s, 220000 + 60001, 60000, &mcpu, &memory));
 }
@@ -106,21 +106,21 @@ static void test_clock_that_jumps(void **state)
 	(void)state;
 	put(&s, 1000, 10, 5);
 	put(&s, 1060, 70, 5);
-	put(&s, 100, 71, 7); /* back: what was read before is forgotten */
+	put(&s, 100, 71, 7); /* the clock goes back: earlier readings are dropped */
 	assert_false(series_average(&s, 100000, 60000, &mcpu, &memory));
 	put(&s, 160, 101, 9);
 	average_is(&s, 160, 300, 500, 8);
 	put(&s, 160, 102, 11); /* no time has passed: it is left out */
 	average_is(&s, 160, 300, 500, 8);
 	put(&s, 220, 162, 13);
-	put(&s, 1000220, 500162, 15); /* forth: usage is that of the whole time */
+	/* the clock leaps forward: usage is the average of the whole gap */
+	put(&s, 1000220, 500162, 15);
 	average_is(&s, 1000220, 60, 500, 14);
 	/* asked for a time before the last reading */
 	average_is(&s, 220, 60, 500, 12);
 }
 
-/* However often there are readings, those that are kept reach back over the window, and not much
- * further. */
+/* At any rate of readings, the retained ones cover the window, and not much more. */
 static void test_ring(void **state)
 {
 	struct series s = {0};

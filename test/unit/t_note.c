@@ -118,7 +118,7 @@ static void make_good(void)
 		__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
 	im->header.e_ident[EI_VERSION] = EV_CURRENT;
 	im->header.e_type = ET_DYN;
-	/* This program's own header knows the machine. */
+	/* The ELF header of this program has the node's machine type. */
 	_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	Elf64_Ehdr own;
 	assert_int_equal(read(fd, &own, sizeof own), sizeof own);
@@ -380,7 +380,7 @@ static void test_several_notes(void **state)
 	struct note_facts f;
 	im.note_segment.p_filesz = AT(hash) - AT(build_id);
 	im.note_2 = im.note;
-	assert_int_equal(parse_size(&im, sizeof im, &f), 0); /* one note, twice */
+	assert_int_equal(parse_size(&im, sizeof im, &f), 0); /* a single note, listed twice */
 	im.note_2 = make_note(RP_ABI_MAJOR, RP_ABI_MINOR, 0, "other");
 	refused(&im, -EBADMSG, "two different nri-rp notes");
 	im.note_2 = make_note(2, 7, 0, "mine");
@@ -390,7 +390,7 @@ static void test_several_notes(void **state)
 	im.note_2 = make_note(RP_ABI_MAJOR, 0, 0, "mine");
 	assert_int_equal(parse_size(&im, sizeof im, &f), 0);
 	assert_int_equal(f.note.abi_major, RP_ABI_MAJOR);
-	/* Of another major, the layout may be another one too: what is no text is not shown. */
+	/* Another ABI major may have another layout: a name that is not text is not shown. */
 	im.note_2 = im.note;
 	memset(im.note.note.name, 0xff, RP_NAME_MAX);
 	assert_int_equal(parse_size(&im, sizeof im, &f), 0);
@@ -494,7 +494,7 @@ static void test_gnu_hash_damaged(void **state)
 	assert_int_equal(parse(&im), 0);
 }
 
-/* What is not exported, or not data, or too small, is not the module. */
+/* A symbol that is not exported, is not data, or is too small is not accepted as the module. */
 static void test_symbol(void **state)
 {
 	(void)state;
@@ -646,8 +646,7 @@ static void test_names(void **state)
 
 /* ---- reading that goes wrong ----------------------------------------------------------------- */
 
-/* What the next pread does instead of reading: a negative errno, or 0 bytes; 1: nothing out of the
- * ordinary. */
+/* Result of the next pread: a negative errno, or 0 bytes; 1: pread reads normally. */
 static int next_pread = 1;
 
 ssize_t pread(int fd, void *buf, size_t size, off_t at)
@@ -674,7 +673,7 @@ static void test_reading(void **state)
 	next_pread = -EIO;
 	assert_int_equal(note_read(fd, "x.so", &f, &last), -EIO);
 	assert_string_equal(last.text, "cannot read module file x.so: Input/output error");
-	next_pread = 0; /* somebody truncates it meanwhile */
+	next_pread = 0; /* the file is truncated meanwhile */
 	assert_int_equal(note_read(fd, "x.so", &f, &last), -EBADMSG);
 	assert_non_null(strstr(last.text, "it was truncated while being read"));
 }

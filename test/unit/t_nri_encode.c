@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the runtime is told: adjustments of a container that is created, updates of others. Each is
- * packed and read again as the runtime does; numbers of Linux and NRI that mean the same differ.
- * Memory may end at any point, which is an error and no half of a message.
+ * Messages to the runtime: adjustments of a container that is created, and updates of other
+ * containers. Each message is packed and parsed again as the runtime does. Linux and NRI use
+ * different numbers for the same values. An allocation failure at any point is an error and never
+ * yields half of a message.
  */
 #include "test/unit/t_oom_arena.h"
 
@@ -187,7 +188,7 @@ static void expect_adjustment(const struct reply *reply, const char *wanted)
 	arena_free(a);
 }
 
-/* Nothing that was not decided is said. */
+/* Checks that the message contains the decided values alone. */
 static void test_resources(void **state)
 {
 	static const struct {
@@ -212,7 +213,7 @@ static void test_resources(void **state)
 	}
 }
 
-/* What a controller gives the container itself the runtime is not told. */
+/* A class that a controller applies itself is not sent to the runtime. */
 static void test_classes(void **state)
 {
 	static const struct {
@@ -289,7 +290,7 @@ static void test_extras(void **state)
 		{{NUM(RP_F_SCHED_FLAGS, 0x42)}, "sched:0,0,0,0,0,0,1+6"},
 		{{NUM(RP_F_SCHED_FLAGS, 0x7f)}, "sched:0,0,0,0,0,0,0+1+2+3+4+5+6"},
 		{{NUM(RP_F_SCHED_FLAGS, 0x80)}, "sched:0,0,0,0,0,0"},
-		/* these have the same numbers in both */
+		/* Linux and NRI use the same numbers here. */
 		{{NUM(RP_F_IO_CLASS, 1), NUM(RP_F_IO_PRIORITY, 7)}, "io:1,7"},
 		{{NUM(RP_F_IO_CLASS, 3)}, "io:3,0"},
 		{{NUM(RP_F_OOM_SCORE_ADJ, -1000)}, "oom:-1000"},
@@ -360,7 +361,7 @@ static void say_update(struct text *t, const Nri__ContainerUpdate *u)
 	nri__container_update__free_unpacked(m, NULL);
 }
 
-/* In a reply a failure is nobody's to see; of a batch it has to be told. */
+/* A reply ignores failures of its updates; failures of a batch are reported. */
 static void test_updates(void **state)
 {
 	struct ctr one = ctr_with("gold", NULL), two = ctr_with(NULL, NULL);
@@ -387,7 +388,7 @@ static void test_updates(void **state)
 	arena_free(a);
 }
 
-/* ---- what a runtime can do ------------------------------------------------------------------- */
+/* ---- runtime capabilities -------------------------------------------------------------------- */
 
 static void test_abilities(void **state)
 {

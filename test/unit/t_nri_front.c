@@ -330,7 +330,8 @@ static void test_state_change(void **state)
 	m.event = NRI__EVENT__START_CONTAINER;
 	must(r, "StateChange", &m.base);
 	assert_int_equal(box_ctr(r->w, "a")->cur.state, RP_STATE_RUNNING);
-	/* what has an answer of its own does not come so, and what is not known is left alone */
+	/* Events that have a request of their own are ignored as state changes, and so are
+	 * unknown events. */
 	m.event = NRI__EVENT__STOP_CONTAINER;
 	must(r, "StateChange", &m.base);
 	m.event = (Nri__Event)99;
@@ -371,7 +372,8 @@ static void test_nonsense(void **state)
 	struct answer a = call_service(r, "some.Other", "Configure", NULL);
 	assert_int_equal(a.code, TTRPC_UNIMPLEMENTED);
 	buf_fini(&a.payload);
-	/* well formed parts with nonsense inside: the list is not complete, nobody is dropped */
+	/* Nested messages with garbage inside make the list incomplete, so no container is
+	 * dropped. */
 	create_named(r, "a", "cpus 0");
 	Nri__SynchronizeRequest m = NRI__SYNCHRONIZE_REQUEST__INIT;
 	ProtobufCMessageUnknownField pod = {.tag = 1,
@@ -425,7 +427,8 @@ static void test_sync_in_parts(void **state)
 	buf_fini(&ans.payload);
 	assert_null(box_ctr(r->w, "old"));
 	assert_int_equal(box_ctr(r->w, "b")->cur.state, RP_STATE_PAUSED);
-	/* the same again, twice in one list: nothing new */
+	/* A second listing of the same container changes nothing, even if the list names it
+	 * twice. */
 	ctrs[1] = &a.ctr;
 	a.cpu.cpus = (char *)"0-3";
 	m.containers = ctrs;
@@ -435,7 +438,7 @@ static void test_sync_in_parts(void **state)
 	runtime_free(r);
 }
 
-/* Some runtimes never call a plugin again whose answer came too late: it connects anew. */
+/* A runtime may stop calling a plugin whose answer was late, so the plugin reconnects. */
 static void test_late_answer(void **state)
 {
 	(void)state;
@@ -443,7 +446,7 @@ static void test_late_answer(void **state)
 	struct objects o;
 	describe(&o, "a", "cpus 0-3");
 	pipeline_runtime(r->w->p)->request_timeout_ms = 1;
-	enum { MANY = 40000 }; /* nobody takes these in a millisecond */
+	enum { MANY = 40000 }; /* more than can be processed in a millisecond */
 	static Nri__PodSandbox *pods[MANY];
 	static Nri__Container *ctrs[MANY];
 	for (unsigned i = 0; i < MANY; i++) {

@@ -187,7 +187,7 @@ static void test_register(void **state)
 	end_close(&runtime);
 }
 
-/* ---- what the runtime asks ---- */
+/* ---- requests of the runtime ---- */
 
 static void answer_configure(struct rpc_request *req)
 {
@@ -452,7 +452,7 @@ static void fill_value(const ProtobufCFieldDescriptor *f, void *to, unsigned *se
 		*(uint32_t *)to = UINT32_MAX - v;
 		break;
 	case PROTOBUF_C_TYPE_ENUM:
-		*(int *)to = 1 + (int)(v % 300); /* also those that nobody knows */
+		*(int *)to = 1 + (int)(v % 300); /* includes values that NRI does not define */
 		break;
 	case PROTOBUF_C_TYPE_BOOL:
 		*(protobuf_c_boolean *)to = 1;
@@ -538,7 +538,7 @@ static void test_arena_limit(void **state)
 	const size_t n = 1u << 20;
 	uint8_t *bytes = malloc(n);
 	for (size_t i = 0; i < n; i += 2) {
-		bytes[i] = 0x12; /* one empty container after the other */
+		bytes[i] = 0x12; /* a long row of empty containers */
 		bytes[i + 1] = 0;
 	}
 	struct arena *arena = arena_new(64u << 10, 8u << 20);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait for devices: who waits and who does not, in what order answers come, and what
- * ends the waiting. Whoever is asked for devices is this test, which answers when it likes. Nothing
- * here looks at the clock but the tests of the limits, and these only wait.
+ * Requests that wait for devices: which requests wait, the order of the replies, and the end of the
+ * wait. The test plays the device source and answers when it chooses. Only the tests of time limits
+ * depend on the clock, and they only wait.
  */
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "test/unit/t_front.h"
@@ -16,7 +16,7 @@ struct asking {
 	struct runtime *r;
 	unsigned n_pods, n_all, n_ended;
 	rp_pod pods[ASKED_MAX];
-	int refuse; /* what ask_* returns */
+	int refuse; /* result of the ask_* functions */
 	char order[ORDER_MAX]; /* names of the answers, as they came */
 };
 
@@ -59,7 +59,7 @@ static struct runtime *asking_runtime(struct asking *a)
 {
 	struct runtime *r = connected();
 	turn_on(a, r);
-	/* What was there before is listed. */
+	/* The pod that existed before is listed. */
 	assert_int_equal(a->n_all, 1);
 	pipeline_devices_listed(r->w->p, NULL, 0);
 	return r;
@@ -163,7 +163,7 @@ static void test_a_creation_waits_for_the_answer(void **state)
 	struct request_sent run, create;
 	(void)state;
 	send_run(&a, &run, "run", "a");
-	await(&a, &run); /* is answered at once, and has asked */
+	await(&a, &run); /* answered at once, and requests the devices of the pod */
 	assert_int_equal(a.n_pods, 1);
 	send_create(&a, &create, "create", "a", "cpus 1");
 	world_until(r->w, is_waiting, r);
@@ -216,7 +216,7 @@ static void test_later_requests_stay_behind(void **state)
 	send_request(&a, &stop, "stop-a", "StopContainer", &m.base);
 	send_create(&a, &other, "create-b", "b", "cpus 2");
 	send_run(&a, &last, "run-c", "c");
-	/* Only the first one has been looked at: nobody has asked for b yet. */
+	/* The requests are processed in order, so the devices of b are not requested yet. */
 	assert_int_equal(a.n_pods, 1);
 	tell(&a, 0);
 	await(&a, &stop);
@@ -334,7 +334,7 @@ static void test_a_connection_that_ends_takes_those_who_wait_with_it(void **stat
 	world_until(r->w, is_registered, r);
 	assert_false(r->nri->held || r->nri->waiting);
 	assert_int_equal(r->nri->waiting_bytes, 0);
-	/* The answer comes all the same, and nobody is there for it. */
+	/* The device answer still arrives after its request has ended, and is ignored. */
 	tell(&a, 0);
 	configure(r);
 	assert_null(cache_ctr(pipeline_cache(r->w->p), "c-a"));
@@ -367,7 +367,7 @@ static void test_a_pod_that_ends_is_forgotten(void **state)
 	m.pod = &o.pod;
 	must(r, "StopPodSandbox", &m.base);
 	assert_int_equal(a.n_ended, 1);
-	tell(&a, 0); /* nobody is interested any more */
+	tell(&a, 0); /* the answer is ignored, as its pod has stopped */
 	pipeline_devices_status(r->w->p, &s);
 	assert_int_equal(s.n_asked + s.n_known + s.n_failed, 0);
 	runtime_free(r);
@@ -439,7 +439,7 @@ static void test_a_list_is_waited_for_only_so_long(void **state)
 	await(&a, &sync);
 	assert_int_equal(sync.error, 0);
 	assert_int_equal(a.n_all, 1);
-	/* It still says that a has none. */
+	/* The late, empty list still records that the pod has no devices. */
 	pipeline_devices_listed(r->w->p, NULL, 0);
 	struct devices_status s;
 	pipeline_devices_status(r->w->p, &s);

@@ -22,9 +22,9 @@
 
 static struct {
 	bool armed;
-	bool for_good; /* all that come after the first that fails fail too */
+	bool for_good; /* all allocations after the first failure fail too */
 	unsigned at; /* the one that fails, from 1; 0: none */
-	unsigned n; /* so far */
+	unsigned n; /* number of the allocation that fails, from 1; 0: none */
 	long held; /* allocated and not freed */
 	bool failed;
 } oom;
@@ -126,7 +126,8 @@ static void oom_run(int (*work)(void *arg), void *arg, unsigned at, bool for_goo
 static void oom_each(int (*work)(void *arg), void *arg)
 {
 	int r;
-	oom_run(work, arg, 0, false, &r); /* what is allocated once for all times is there then */
+	/* the first run makes the allocations that are never freed */
+	oom_run(work, arg, 0, false, &r);
 	assert_int_equal(r, 0);
 #ifndef SANITIZED
 	unsigned at = 0;

@@ -25,13 +25,13 @@
 #include <nri-rp/module.h>
 
 static struct {
-	uintptr_t start, end; /* of the module */
+	uintptr_t start, end; /* address range of the module */
 	bool armed;
-	bool rest; /* all that follow in the callback fail, too */
+	bool rest; /* all later allocations in the callback fail too */
 	bool failing; /* until the callback ends */
 	bool failed; /* any, in this run */
 	unsigned at, n; /* the first one that fails, from 1; so far */
-	unsigned span; /* that many fail, at least 1 */
+	unsigned span; /* number of consecutive failures, at least 1 */
 } mem;
 
 #ifndef SANITIZED
@@ -113,7 +113,7 @@ static int find_range(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* The module as it is shipped with this build. */
+/* Loads the module file that this build ships. */
 static const struct rp_module *mem_load(const char *name)
 {
 	char path[PATH_MAX];

@@ -83,7 +83,7 @@ static struct rp_idset set_of(const char *cpus)
 	return set;
 }
 
-/* Of the CPUs `from`, those that n more of a class are looked for in first. */
+/* Checks that a search for n more CPUs of the class in `from` tries the CPUs `to` first. */
 static void narrows(struct rig *r, const char *class, uint32_t n, const char *from,
 		    const char *high, const char *to, int line)
 {
@@ -135,14 +135,14 @@ static void test_sequence(void **state)
 	/* An idle thread does not pull its sibling down. */
 	assert_string_equal(fake_sst_in(r.f, 0), "4-5");
 	assert_int_equal(fake_sst_manages(r.f), 1);
-	/* What is so already is not written: neither now nor after a restart. */
+	/* Settings that the hardware already has are not written, even after a restart. */
 	fake_sst_log_clear(r.f);
 	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
 	use(&r, NULL, "0-7");
 	use(&r, "hi", "4");
 	commit(&r);
 	assert_string_equal(fake_sst_log(r.f), "");
-	/* Only what changes is written. */
+	/* Unchanged CPUs are not written. */
 	use(&r, "lo", "4");
 	use(&r, "hi", "2-3");
 	commit(&r);
@@ -155,7 +155,7 @@ static void test_stop(void **state)
 	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
-	cpuclass_stop(r.c); /* nothing was done */
+	cpuclass_stop(r.c); /* without any settings, the stop does nothing */
 	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
 	use(&r, "hi", "0-1");
 	use(&r, "lo", "2-7");
@@ -197,8 +197,8 @@ static void test_reconfigured(void **state)
 	rig_fini(&r);
 }
 
-/* What is to be taken back is not forgotten by a configuration that comes before the worker was
- * told, nor at the end. */
+/* An undo that is pending survives a configuration that arrives before the worker starts, and
+ * the end of the daemon. */
 static void test_pending(void **state)
 {
 	(void)state;
@@ -218,7 +218,7 @@ static void test_pending(void **state)
 		assert_non_null(strstr(fake_sst_log(r.f), "0/0 tf 0; 0/0 cp 0"));
 		rig_fini(&r);
 	}
-	/* And not done when it is wanted again. */
+	/* An undo is cancelled if the new configuration needs the settings again. */
 	rig_init(&r, four, 1);
 	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
 	commit(&r);
@@ -230,7 +230,7 @@ static void test_pending(void **state)
 	rig_fini(&r);
 }
 
-/* Somebody else has taken over: it stays. */
+/* Another program has taken over Speed Select, so its settings are not undone. */
 static void test_taken_over(void **state)
 {
 	(void)state;
@@ -246,7 +246,7 @@ static void test_taken_over(void **state)
 	rig_fini(&r);
 }
 
-/* The same when the classes go: what is not ours any more is not undone. */
+/* Removing the classes does not undo the settings of another program that has taken over. */
 static void test_taken_over_then_reconfigured(void **state)
 {
 	(void)state;
@@ -355,8 +355,8 @@ static void set_up_and_drop(struct rig *r, const char *fails, int32_t code)
 	commit(r);
 }
 
-/* Whichever step of it fails, what was set up is taken back by a later attempt, and is ours until
- * then. */
+/* Whichever step of the undo fails, a later attempt completes it. The module manages Speed
+ * Select until then. */
 static void test_undo_tried_again(void **state)
 {
 	(void)state;
@@ -392,7 +392,7 @@ static void test_undo_tried_again(void **state)
 	}
 }
 
-/* Each attempt puts all CPUs in the first CLOS: those that a class puts elsewhere follow anew. */
+/* Each attempt moves all CPUs to CLOS 0, so CPUs of other classes are assigned again. */
 static void test_undo_beside_others(void **state)
 {
 	(void)state;
@@ -416,8 +416,8 @@ static void test_undo_beside_others(void **state)
 #define STAYS                                                                                      \
 	"Speed Select keeps its configuration; to reset it: intel-speed-select turbo-freq disable"
 
-/* What time does not mend is left to the operator, at once or in the end; so is what fails when the
- * daemon stops. */
+/* An undo with a permanent error is left to the operator, at once or after the last retry. A
+ * failure at the stop of the daemon is left too. */
 static void test_undo_given_up(void **state)
 {
 	(void)state;
@@ -456,8 +456,8 @@ static void test_undo_given_up(void **state)
 	rig_fini(&r);
 }
 
-/* Classes that come back before the next attempt find it as they need it, and nothing is taken back
- * any more; nor what is another's by then. */
+/* Classes that return before the next attempt find the settings that they need, and the undo is
+ * dropped. Settings that another program has taken over are not undone either. */
 static void test_undo_overtaken(void **state)
 {
 	(void)state;
@@ -496,7 +496,7 @@ static void test_undo_overtaken_at_work(void **state)
 	assert_int_equal(configure(&r, "[{name: x}]", "0-7"), 0);
 	cpuclass_commit(r.c);
 	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
-	(void)fake_run_work(r.f); /* the undoing fails, and nobody cares */
+	(void)fake_run_work(r.f); /* the undo fails, which has no effect any more */
 	assert_null(strstr(fake_log(r.f), STAYS));
 	fake_sst_fail(r.f, NULL, 0);
 	use(&r, "lo", "0-7");
@@ -545,7 +545,7 @@ static void test_refused(void **state)
 	assert_non_null(strstr(cpuclass_why(r.c), "trying again"));
 	assert_null(strstr(fake_sst_log(r.f), "cp 1"));
 	assert_int_equal(fake_timer(r.f, 7), CTL_AGAIN_FIRST_MS);
-	/* By the clock, and this time it works; the CPUs follow anew. */
+	/* The retry timer expires and the setup succeeds. The CPUs are assigned again. */
 	fake_sst_fail(r.f, NULL, 0);
 	cpuclass_timer(r.c, 7);
 	(void)fake_run_work(r.f);
@@ -569,7 +569,7 @@ static void test_refused(void **state)
 	rig_fini(&r);
 }
 
-/* What the firmware has locked is not tried again. */
+/* Settings that the firmware has locked are not tried again. */
 static void test_locked(void **state)
 {
 	(void)state;
@@ -606,7 +606,7 @@ static void test_associated(void **state)
 	use(&r, "a", "2-3");
 	commit(&r);
 	assert_string_equal(fake_sst_log(r.f), "cpu 2 1; cpu 3 1; ");
-	/* It stays when its class has no CLOS, and at the end. */
+	/* The CPUs keep their CLOS when they move to a class without a CLOS, and at the stop. */
 	use(&r, "c", "2-3");
 	commit(&r);
 	cpuclass_stop(r.c);
@@ -628,7 +628,7 @@ static void test_highest(void **state)
 	assert_int_equal(configure(&r, CLOSES, "0-7"), 0);
 	assert_non_null(strstr(fake_log(r.f), "punit 1: SST-TF is off"));
 	assert_null(strstr(fake_log(r.f), "punit 0"));
-	/* Nobody has programmed any. */
+	/* No CLOS has been programmed with frequencies. */
 	assert_false(pct_has_high(cpuclass_pct(r.c)));
 	fake_sst_program(r.f, 2, 0, 3000);
 	assert_int_equal(configure(&r, CLOSES, "0-7"), 0);
@@ -643,7 +643,7 @@ static void test_highest(void **state)
 	fake_sst_program(r.f, 1, 0, 3000);
 	assert_int_equal(configure(&r, CLOSES, "0-7"), 0);
 	assert_true(pct_is_high(cpuclass_pct(r.c), 0)); /* a tie */
-	/* Only a punit with TF has room for high ones. */
+	/* High-priority CPUs need a punit with SST-TF. */
 	assert_int_equal(pct_capacity(cpuclass_pct(r.c), 0, none), 1);
 	rig_fini(&r);
 }
@@ -694,7 +694,7 @@ static void test_own_clos(void **state)
 	use(&r, "a", "0");
 	assert_narrows(&r, "a", 1, "0-7", "", "0");
 	use(&r, "c", "0");
-	assert_narrows(&r, "a", 1, "0-7", "", "0"); /* it has not left it */
+	assert_narrows(&r, "a", 1, "0-7", "", "0"); /* CPU 0 keeps its CLOS */
 	assert_narrows(&r, "c", 1, "0-7", "", "0-7");
 	rig_fini(&r);
 }
@@ -715,7 +715,7 @@ static void test_capacity(void **state)
 	rig_fini(&r);
 }
 
-/* ---- none ------------------------------------------------------------------------------------ */
+/* ---- without Speed Select -------------------------------------------------------------------- */
 
 static void test_without(void **state)
 {
@@ -736,7 +736,7 @@ static void test_without(void **state)
 	assert_false(pct_avoid(&hints, 1, &from));
 	assert_false(pct_is_high(NULL, 0));
 	assert_false(pct_has_high(NULL));
-	/* Of an older host; and a CPU that can do something else only. */
+	/* An older host has no Speed Select service; the punit below supports SST-BF alone. */
 	fake_hide_service(r.f, RP_HOST_SPEEDSELECT_1);
 	assert_int_equal(modhost_init(&r.h, fake_rp_host(r.f), MODHOST_POLICY), 0);
 	assert_non_null(strstr(pct_missing(&r.h), "the host"));
@@ -753,7 +753,7 @@ static void test_checks(void **state)
 	(void)state;
 	static const char *const bad[] = {
 		"[{name: x, pctPriority: low, pctMinFreq: 3GHz, pctMaxFreq: 2GHz}]",
-		/* minFreq and maxFreq stand in for what is not given */
+		/* minFreq and maxFreq are the defaults of pctMinFreq and pctMaxFreq */
 		"[{name: x, pctPriority: low, pctMinFreq: 3GHz, maxFreq: 2GHz}]",
 		"[{name: x, pctPriority: low, minFreq: 3GHz, pctMaxFreq: 2GHz}]",
 	};

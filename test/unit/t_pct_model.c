@@ -23,7 +23,7 @@
 #include "modules/lib/private/pct.h"
 #include "test/unit/fake_host.h"
 
-#define N_CPUS 48u /* of three packages: each 16 CPUs, in punits of 4, 8 or 16 */
+#define N_CPUS 48u /* three packages of 16 CPUs, in punits of 4, 8 or 16 */
 #define N_MACHINES 400
 #define N_QUESTIONS 60
 
@@ -92,7 +92,7 @@ static bool better(const struct candidate *a, const struct candidate *b)
 	return a->order < b->order;
 }
 
-/* The best one whose CPUs, of those that are looked at, are enough; 0: none. */
+/* Returns the CPUs of the best candidate that has at least n CPUs in `from`; 0: none. */
 static uint64_t first_of(struct candidate *c, uint32_t n_candidates, uint64_t from, uint32_t n)
 {
 	uint64_t found = 0;
@@ -296,7 +296,7 @@ static void managed(void)
 	begin(&p, f,
 	      "{cpuClasses: [{name: h, pctPriority: high}, {name: l, pctPriority: low}, "
 	      "{name: x}]}");
-	/* whoever is in no class is in the low one */
+	/* CPUs without a class are in the low class */
 	p.m.clos[3] = p.m.allowed;
 	for (unsigned i = 0; i < N_QUESTIONS; i++) {
 		uint64_t some = rnd_set() & p.m.allowed;
@@ -338,7 +338,7 @@ static void associated(void)
 		struct rp_idset set = set_of(some);
 		uint32_t class = rnd(3);
 		cpuclass_use(p.c, class, rp_ids_of(&set));
-		/* those of no such class stay where they are */
+		/* CPUs of a class without priority keep their CLOS */
 		if (class < 2) {
 			p.m.clos[2 - class] &= ~some;
 			p.m.clos[1 + class] |= some;

@@ -114,7 +114,7 @@ static void test_others_in_reply(void **state)
 	reply_sent(w->p, &reply, false);
 	assert_string_equal(box_acked(w, "a"), "1-3");
 	assert_int_equal(pipeline_stats(w->p)->updates_in_replies, 1);
-	/* nobody else's */
+	/* Other containers cannot get these CPUs. */
 	refused(w, &(struct box){.name = "m", .alloc = "cpus 0-1"},
 		"is exclusive to container default/n/c");
 }
@@ -148,7 +148,7 @@ static void test_unmanaged(void **state)
 	struct world *w = world_new(PUPPET "onPolicyError: unmanaged\n");
 	assert_int_equal(
 		box_create(w, &(struct box){.name = "a", .alloc = "cpus 1; fail 28 no room"}), 0);
-	assert_string_equal(box_cpus(w, "a"), "0-15"); /* nobody's own: all of the machine */
+	assert_string_equal(box_cpus(w, "a"), "0-15"); /* every CPU, as none is exclusive */
 	const struct ctr *ctr = box_ctr(w, "a");
 	assert_string_equal(ctr->cur.degraded->data, "no room");
 	assert_int_equal(ctr->cur.state, RP_STATE_CREATED);
@@ -172,7 +172,7 @@ static void test_replaced(void **state)
 			 0);
 	assert_int_equal(old->cur.state, RP_STATE_EXITED);
 	assert_string_equal(box_ctr(w, "a")->id, "second");
-	/* its policy does not let go of it */
+	/* The policy refuses to release the container. */
 	box_run(w, &(struct box){.name = "b", .alloc = "cpus 4", .release = "fail 16 stays"});
 	assert_int_equal(box_create(w, &(struct box){.name = "b", .id = "third"}), -RP_EBUSY);
 	assert_string_equal(w->err.text, "container default/b/c: stays");
@@ -280,7 +280,7 @@ static void test_unknown_is_adopted(void **state)
 			     .name = "b", .alloc = "fail 28 no room", .state = RP_STATE_RUNNING});
 	assert_int_equal(box_ctr(w, "b")->cur.state, RP_STATE_RUNNING);
 	assert_true(world_told(w, "default/b/c: no room"));
-	/* nobody can tell whose it is */
+	/* A container without a name or an id cannot be tracked. */
 	box_start(w, &(struct box){.name = "", .pod_id = "p", .id = "x"});
 	assert_null(cache_ctr(pipeline_cache(w->p), "x"));
 	box_start(w, &(struct box){.name = "z", .id = ""});
@@ -318,11 +318,11 @@ static void test_resize(void **state)
 	reply_sent(w->p, &reply, false);
 	assert_string_equal(box_acked(w, "a"), "0-7");
 	assert_int_equal(ctr->acked.shares, 2048);
-	/* nothing new: the policy is not asked */
+	/* An unchanged request does not reach the policy. */
 	assert_int_equal(update(w, &b, SHARES(2048), &reply), 0);
 	assert_int_equal(reply.n_updates, 0);
 	reply_sent(w->p, &reply, false);
-	/* 0 is what runtimes write for "as it is" */
+	/* Runtimes send 0 for "unchanged". */
 	assert_int_equal(update(w, &b, SHARES(0), NULL), 0);
 	assert_int_equal(ctr->cur.needs.cpu_request, 2000);
 }
@@ -414,7 +414,7 @@ static void test_release_by_force(void **state)
 	box_run(w, &c); /* a refused resize: the policy sees the former values again */
 	assert_int_equal(update(w, &c, SHARES(4096), NULL), -RP_ENOSPC);
 	assert_int_equal(box_ctr(w, "c")->cur.shares, RP_NOT_SET);
-	/* and its sync() fails, too */
+	/* The next sync() of the policy fails as well. */
 	box_run(w, &(struct box){.name = "b",
 				 .alloc = "cpus 0-3",
 				 .release = "fail 16 mine",
@@ -497,7 +497,7 @@ static void test_sync(void **state)
 	assert_string_equal(box_cpus(w, "a"), "0-3");
 	assert_string_equal(box_acked(w, "a"), "0-3");
 	assert_int_equal(box_ctr(w, "b")->cur.state, RP_STATE_RUNNING);
-	/* the same again is nothing new, and who is not listed is gone */
+	/* An unchanged list causes no updates, and containers that are not listed are dropped. */
 	boxes[0].res.cpus = "0-3";
 	assert_int_equal(boxes_sync(w, boxes, 3), 0);
 	assert_null(box_ctr(w, "gone"));
@@ -505,7 +505,7 @@ static void test_sync(void **state)
 	uint32_t n;
 	assert_null(updates_next(w->p, &n));
 	assert_int_equal(updates_waiting(w->p), 0);
-	/* somebody has changed its CPUs behind our back */
+	/* Another process has changed the CPUs of the container. */
 	boxes[0].res.cpus = "0-15";
 	assert_int_equal(boxes_sync(w, boxes, 3), 1);
 	assert_string_equal(box_acked(w, "a"), "0-3");
@@ -516,7 +516,8 @@ static void test_sync(void **state)
 	assert_int_equal(status.n_pods, 3);
 }
 
-/* One whose decision the policy confirms without a word, and one that it moves: both are told. */
+/* The policy confirms the decision of the first container silently and moves the second: both
+ * get updates. */
 static void test_sync_tells_those_not_touched(void **state)
 {
 	struct world *w = *state;
@@ -552,7 +553,7 @@ static void test_sync_resized_meanwhile(void **state)
 	b.res.period = 100000;
 	(void)boxes_sync(w, &b, 1);
 	assert_int_equal(box_ctr(w, "a")->cur.needs.cpu_request, 3000);
-	/* one whose webhook had said more exactly what it wanted then */
+	/* A container whose pod annotation requested exact resources at its creation. */
 	struct box c = {.name = "b",
 			.alloc = "cpus 4-7",
 			.state = RP_STATE_RUNNING,
@@ -728,7 +729,7 @@ static void test_full_disk(void **state)
 	assert_string_equal(box_cpus(w, "a"), "0-3");
 }
 
-/* ---- looking at it --------------------------------------------------------------------------- */
+/* ---- status and events ----------------------------------------------------------------------- */
 
 static void count_event(void *arg)
 {
@@ -850,7 +851,7 @@ static void test_machine_changes_badly(void **state)
 	tree_put(&w->tree, NODE "/node3/cpulist", "12-14\n");
 	hotplug_trigger(w->p->hotplug);
 	world_until(w, world_is_told, (void *)(uintptr_t) "changed machine: too few");
-	/* nothing that can be read any more, and nothing that has changed */
+	/* The daemon stops normally after the policy has refused the new topology. */
 	world_stop(w);
 	world_free(w);
 }

@@ -80,7 +80,7 @@ static void test_reload_refused(void **state)
 	is_refused(w, PUPPET "puppet: {prepare: 'fail 28 too small'}\n", -ENOSPC, "too small");
 	is_refused(w, PUPPET "puppet: {sync: 'fail 22 cannot place'}\n", -EINVAL, "cannot place");
 	is_refused(w, PUPPET "puppet: {sync: 'on c; cpus 77'}\n", -EINVAL, "not online");
-	/* and after all that it still takes a good one */
+	/* After all failures, a valid configuration is still accepted. */
 	assert_int_equal(reload(w, PUPPET).code, 0);
 	assert_true(status_of(w).config_ok);
 }
@@ -96,7 +96,8 @@ static void test_reload_survives_modules(void **state)
 	assert_int_equal(status_of(w).n_module_deaths, 0);
 }
 
-/* What worked in the trial fails in the daemon: the policy goes back to what it had. */
+/* The trial of a configuration succeeds but its activation fails: the policy keeps the previous
+ * one. */
 static void test_reload_fails_late(void **state)
 {
 	struct world *w = *state;
@@ -182,8 +183,7 @@ static bool all_answered(struct world *w, void *arg)
 	return in_order.n == AT_ONCE;
 }
 
-/* One trial serves all callers that came during another one, and they are answered in their
- * order. */
+/* All callers that arrive during a trial share the next one, and get their answers in order. */
 static void test_many_reloads_at_once(void **state)
 {
 	struct world *w = *state;
@@ -218,7 +218,7 @@ static void test_reloads_at_once(void **state)
 	assert_int_equal(first.n + second.n + third.n, 3);
 }
 
-/* What comes into force is what has been tried, and not what is saved meanwhile. */
+/* The configuration that was tried becomes active, even if the file is saved again meanwhile. */
 static void test_saved_while_trying(void **state)
 {
 	struct world *w = *state;
@@ -256,7 +256,7 @@ static void test_plan(void **state)
 	assert_true(status_of(w).config_ok);
 }
 
-/* Whoever waits for an answer that will not come is told so. */
+/* Callers that wait for an answer get an error when the daemon stops. */
 static void test_stop_while_trying(void **state)
 {
 	struct world *w = *state;
@@ -329,9 +329,9 @@ static void test_safe_mode(void **state)
 			    "log: {level: debug}\n",
 		     "none", "puppet");
 	assert_string_equal(status_of(w).configured_policy, "puppet");
-	/* what it says of the daemon itself stands */
+	/* The settings of the daemon itself are applied. */
 	assert_string_equal(conf_core(pipeline_conf(w->p))->metrics.listen, "127.0.0.1:1");
-	/* it works, and a good configuration ends it */
+	/* Safe mode tracks containers, and a valid configuration ends it. */
 	assert_int_equal(box_create(w, &(struct box){.name = "a", .alloc = "cpus 0-3"}), 0);
 	assert_string_equal(box_cpus(w, "a"), "-");
 	struct answer a = reload(w, PUPPET "puppet: {prepare: crash}\n");
@@ -539,7 +539,7 @@ static void test_controller_does_not_start(void **state)
 			 -RP_ENOTSUP);
 	assert_int_equal(reload(w, PUPPET "controllers: {hand: disabled}\n").code, 0);
 	assert_int_equal(pipeline_n_controllers(w->p), 0);
-	/* one that is not there is only fatal where it is required */
+	/* A missing controller is an error if it is required. */
 	assert_true(reload(w, PUPPET "controllers: {foot: required}\n").code < 0);
 	assert_int_equal(reload(w, HAND).code, 0);
 	assert_true(hand(w).running);
@@ -560,7 +560,7 @@ static void test_required_controller_does_not_start(void **state)
 	assert_int_equal(pipeline_n_controllers(w->p), 0);
 	assert_false(status_of(w).config_ok);
 	says(status_of(w).config_error, "hand does not start");
-	/* it is there already, as one that may be missing */
+	/* The controller is already loaded, in mode relaxed. */
 	assert_int_equal(reload(w, HAND "hand: {start: '95 nothing here'}\n").code, 0);
 	assert_true(reload(w, NEEDS "hand: {start: '95 nothing here'}\n").code < 0);
 	assert_false(hand(w).running);

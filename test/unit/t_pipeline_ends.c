@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who hears of the beginning and the end of containers, in the cases where not all is as it should
- * be. */
+/* Controllers are notified of the start and end of containers in unusual cases, too. */
 #include <sys/wait.h>
 
 #include "core/nri-rpd/pipeline/internal.h"
@@ -39,7 +38,7 @@ static void test_replaced_has_ended(void **state)
 	assert_heard(w, "hand changed third ; hand ended second ; ");
 }
 
-/* It is given up although its successor has no place. */
+/* A replaced container is released even if its successor cannot be placed. */
 static void test_replaced_by_one_unmanaged(void **state)
 {
 	struct world *w = start(*state, HAND "onPolicyError: unmanaged\n");
@@ -54,7 +53,7 @@ static void test_replaced_by_one_unmanaged(void **state)
 	assert_string_equal(box_cpus(w, "a"), "0-15");
 }
 
-/* Of two containers of one name that the runtime lists, the older one has ended. */
+/* The runtime lists two containers of the same name: the older one has ended. */
 static void test_replaced_in_a_list(void **state)
 {
 	struct world *w = start(*state, HAND);
@@ -76,14 +75,15 @@ static void test_required_controller_refuses(void **state)
 	assert_int_equal(box_create(w, &(struct box){.name = "a", .alloc = "cpus 0-3"}), -RP_EBUSY);
 	assert_string_equal(w->err.text, "container default/a/c: controller hand: busy");
 	assert_null(box_ctr(w, "a"));
-	/* nor when it is the policy that has refused it first */
+	/* A required controller also refuses a container that the policy has refused first. */
 	assert_int_equal(box_create(w, &(struct box){.name = "a", .alloc = "fail 28 no room"}),
 			 -RP_EBUSY);
 	assert_null(box_ctr(w, "a"));
 	assert_int_equal(pipeline_stats(w->p)->unmanaged, 0);
 }
 
-/* It never came to be: nothing has changed of it, and it has ended. */
+/* The reply was dropped, so the container never started: controllers are notified of its end,
+ * not of a change. */
 static void test_dropped_reply(void **state)
 {
 	struct world *w = start(*state, HAND);
@@ -137,7 +137,7 @@ static bool is_noted(struct world *w, void *arg)
 	return *(bool *)arg;
 }
 
-/* What the worker was given before has been done. */
+/* Waits until the worker has done all jobs submitted so far. */
 static void wait_for_worker(struct world *w)
 {
 	bool noted = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process before has set of the machine is put back when the policy has placed what the
- * runtime has, and not before. */
+/* Machine settings of the previous process are restored after the policy has placed the
+ * containers of the runtime, and not earlier. */
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "test/unit/t_world.h"
@@ -75,7 +75,8 @@ static void test_synchronized(void **state)
 	world_free(w);
 }
 
-/* A policy that cannot place them may want it as it is; when it can, after all, nobody does. */
+/* While the policy cannot place all containers, the settings stay. Once it can, they are
+ * restored. */
 static void test_synchronized_late(void **state)
 {
 	const struct box boxes[] = {
@@ -90,7 +91,8 @@ static void test_synchronized_late(void **state)
 	world_until(w, is_idle, NULL);
 	assert_true(w->p->requests.sync_failed);
 	assert_true(is_set_to(w, set_value));
-	remove_box(w, "b"); /* which the policy does not let go, and looks at what is left */
+	/* the policy refuses the release, then places the remaining containers */
+	remove_box(w, "b");
 	assert_false(w->p->requests.sync_failed);
 	world_until(w, is_set_to, found_value);
 	world_free(w);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said without being asked, and whether the kernel has it: the queue, its failures, the
- * second look. */
+/* Unsolicited updates: the queue, its failures, and the check of the kernel's values. */
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/request/request.h"
@@ -48,7 +47,7 @@ static void test_batch(void **state)
 	assert_string_equal(items[2].values.cpus->text, "10");
 	assert_int_equal(items[0].fields, DIFF_CPUS);
 	assert_true(updates_outstanding(w->p));
-	assert_null(updates_next(w->p, &n)); /* one at a time */
+	assert_null(updates_next(w->p, &n)); /* a single batch at a time */
 	updates_acked(w->p);
 	assert_false(updates_outstanding(w->p));
 	assert_string_equal(box_acked(w, "c"), "10");
@@ -75,7 +74,8 @@ static bool is_ready_again(struct world *w, void *arg)
 	return w->n_ready > *(unsigned *)arg;
 }
 
-/* What is given waits when the policy says so, until its time is up, or something is taken. */
+/* An update that adds CPUs waits, if the policy allows it, until its time is up or until an
+ * update revokes CPUs. */
 static void test_patience(void **state)
 {
 	struct world *w = *state;
@@ -121,7 +121,7 @@ static void test_patience(void **state)
 	updates_acked(w->p);
 }
 
-/* All values that can be said. */
+/* Checks an update of every field. */
 static void test_every_field(void **state)
 {
 	struct world *w = *state;
@@ -160,7 +160,7 @@ static void stop_ctr(struct world *w, const char *name, bool remove)
 	reply_sent(w->p, NULL, false);
 }
 
-/* Those that ended meanwhile need nothing, before or while it is under way. */
+/* Containers that end before or during an update need no further updates. */
 static void test_ended_meanwhile(void **state)
 {
 	struct world *w = *state;
@@ -185,7 +185,7 @@ static void test_ended_meanwhile(void **state)
 	assert_int_equal(updates_waiting(w->p), 0);
 }
 
-/* Decided anew while it was under way: said again. */
+/* A decision that changes during the update is sent again. */
 static void test_changed_meanwhile(void **state)
 {
 	struct world *w = *state;
@@ -298,7 +298,7 @@ static void test_many(void **state)
 	assert_int_equal(boxes_sync(w, boxes, 200), 200);
 }
 
-/* What does not fit into the answer is said after it, in the same order. */
+/* Updates that do not fit into the reply are sent after it, in the same order. */
 static void test_deferred_from_a_reply(void **state)
 {
 	struct world *w = *state;
@@ -355,7 +355,7 @@ static void test_verify(void **state)
 	struct world *w = *state;
 	w->p->verify.delay_ms = 0;
 	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3", .cgroups_path = "/pods/a"});
-	/* nothing to be read is no news */
+	/* An unreadable cgroup file is no difference. */
 	look(w, "a");
 	assert_int_equal(updates_waiting(w->p), 0);
 	tree_put(&w->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset\n");

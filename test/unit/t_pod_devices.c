@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the pipeline knows of the devices of pods: whom it asks and when, what becomes of answers
- * that come late, twice or never, for how long a request is to wait, and what modules and people
- * are told. The clock is this file's own and stands still unless a test moves it.
+ * The pipeline's knowledge of pod devices: when it requests them, how it handles answers that are
+ * late, repeated or missing, how long a request waits, and its reports to modules and to users. The
+ * clock of this file stands still unless a test moves it.
  */
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/nri-rpd/pipeline/request/request.h"
@@ -42,10 +42,10 @@ uint64_t clock_wall_ns(void)
 struct source {
 	struct world *w;
 	unsigned n_pod, n_all, n_ended;
-	unsigned told_before; /* of the pipeline's hold, at the start */
+	unsigned told_before; /* number of notifications before the test */
 	rp_pod last;
 	int refuse_pod, refuse_all;
-	char names[128]; /* of the pods that were asked for, then of those that ended after a "!" */
+	char names[128]; /* names of the pods requested so far, and of ended pods after a "!" */
 };
 
 static struct source source;
@@ -236,7 +236,7 @@ static void test_off_there_is_nothing(void **state)
 	run_pod(w, &web);
 	assert_int_equal(wait_of(w, &web), 0);
 	assert_int_equal(devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
-	/* what somebody says without being asked */
+	/* messages without a request are ignored */
 	pipeline_devices_tell(w->p, handle_of(w, &web), &nic, 1);
 	pipeline_devices_fail(w->p, handle_of(w, &web), "no");
 	pipeline_devices_listed(w->p, NULL, 0);
@@ -297,7 +297,7 @@ static void test_a_creation_asks_when_nobody_has(void **state)
 	assert_int_equal(wait_of(w, &web), START_MS + DEVICES_CREATE_WAIT_MS);
 	assert_string_equal(source.names, "web ");
 	assert_int_equal(source.last, handle_of(w, &web)); /* the pod is there now */
-	assert_int_equal(wait_of(w, &nameless), 0); /* what is wrong with it is not said here */
+	assert_int_equal(wait_of(w, &nameless), 0); /* a pod without a name is reported elsewhere */
 	assert_int_equal(source.n_pod, 1);
 }
 
@@ -387,10 +387,10 @@ static void test_who_cannot_be_asked_at_all(void **state)
 	assert_int_equal(wait_of(w, &web), 0);
 	expect_pods(w, 0, 0, 1);
 	assert_string_equal(status_of(w).last_error, strerror(ENOTCONN));
-	assert_int_equal(n_told(), 0); /* nobody has begun to wait */
+	assert_int_equal(n_told(), 0); /* no request is waiting */
 }
 
-/* A container that comes DEVICES_RETRY_MS later, and no earlier, asks anew. */
+/* The devices of a failed pod are requested again DEVICES_RETRY_MS later, and not earlier. */
 static void test_a_failed_pod_is_asked_for_again(void **state)
 {
 	static const struct {
@@ -500,7 +500,7 @@ static void list_both(struct world *w)
 	pipeline_devices_listed(w->p, pods, COUNT(pods));
 }
 
-/* The runtime's list of pods comes after that of devices. */
+/* The runtime lists the pods after the devices have been listed. */
 static void test_a_list_before_the_pods(void **state)
 {
 	struct world *w = *state;
@@ -549,7 +549,7 @@ static void test_a_list_ends_with_the_connection(void **state)
 	pipeline_devices_reachable(w->p, false, "the agent disconnected");
 	(void)boxes_sync(w, &box, 1);
 	assert_string_equal(devices_of(w, &web), "");
-	/* and one that was on its way does not count either */
+	/* A list sent before the disconnection is ignored, too. */
 	list_both(w);
 	assert_string_equal(devices_of(w, &web), "");
 }
@@ -568,11 +568,12 @@ static void test_who_connects_later_is_asked_for_all(void **state)
 	list_both(w);
 	assert_string_equal(devices_of(w, &web), "x.com/nic@0");
 	assert_string_equal(devices_of(w, &db), "x.com/gpu@0-1");
-	list_both(w); /* nobody has asked for this one */
+	list_both(w); /* a list that was not requested */
 	assert_int_equal(status_of(w).answered, 2);
 }
 
-/* Who was asked for by name waits for that answer; who has ended is not looked at. */
+/* A pod that was requested by name waits for that answer. The list does not affect it, nor does
+ * it affect ended pods. */
 static void test_a_list_leaves_alone_whom_it_does_not_concern(void **state)
 {
 	struct world *w = *state;
@@ -608,7 +609,8 @@ static void test_no_list(void **state)
 	assert_int_equal(devices_wait_all(w->p, false, START_MS * NS_PER_MS), 0);
 	assert_string_equal(status_of(w).last_error, "the kubelet is not there");
 	assert_int_equal(status_of(w).failed, 1);
-	pipeline_devices_not_listed(w->p, "a second time"); /* nobody has asked */
+	/* an error for a list that was not requested */
+	pipeline_devices_not_listed(w->p, "a second time");
 	assert_int_equal(status_of(w).failed, 1);
 }
 
@@ -624,7 +626,7 @@ static void test_a_pod_that_ends_is_forgotten_by_both(void **state)
 	pipeline_devices_tell(w->p, source.last, &nic, 1);
 	end_pod(w, &web, false);
 	assert_string_equal(source.names, "web !web ");
-	end_pod(w, &web, true); /* nothing is left to be forgotten */
+	end_pod(w, &web, true); /* the pod was already forgotten */
 	assert_int_equal(source.n_ended, 1);
 	expect_pods(w, 0, 0, 0);
 	run_pod(w, &db);
@@ -647,13 +649,13 @@ static void test_the_agent_goes(void **state)
 	assert_string_equal(status_of(w).why_not, "the agent disconnected");
 	assert_string_equal(status_of(w).last_error, "the agent disconnected");
 	box_run(w, &web);
-	assert_string_equal(devices_of(w, &web), "x.com/nic@0"); /* what is known stays so */
+	assert_string_equal(devices_of(w, &web), "x.com/nic@0"); /* known devices are retained */
 	expect_no_word(w, &web, "not known");
 	assert_int_equal(wait_of(w, &db), 0);
 	box_run(w, &db);
 	expect_trail(w, &db, "devices of its pod are unknown: the agent disconnected");
 	end_pod(w, &web, false);
-	assert_int_equal(source.n_ended, 0); /* there is nobody to be told */
+	assert_int_equal(source.n_ended, 0); /* the agent is disconnected, so it is not notified */
 	pipeline_devices_reachable(w->p, true, "");
 	assert_string_equal(status_of(w).why_not, "");
 	run_pod(w, &db);
@@ -670,10 +672,10 @@ static void test_turned_off_and_on(void **state)
 	pipeline_devices_tell(w->p, source.last, &nic, 1);
 	box_run(w, &web);
 	pipeline_devices_off(w->p);
-	assert_int_equal(n_told(), 2); /* whoever waits need not any more */
+	assert_int_equal(n_told(), 2); /* requests no longer wait for devices */
 	assert_null(w->p->env.pod_resource);
 	turn_on(w);
-	assert_string_equal(devices_of(w, &web), ""); /* nothing is kept */
+	assert_string_equal(devices_of(w, &web), ""); /* no devices are retained */
 	assert_string_equal(status_of(w).why_not, "no agent has connected yet");
 	pipeline_devices_reachable(w->p, true, "");
 	run_pod(w, &db);

@@ -75,7 +75,7 @@ static int judge(struct world *w)
 	return s.n_known ? 0 : -ENOMEM;
 }
 
-/* One pod, asked for by name. */
+/* A single pod whose devices are requested by name. */
 static int tell_one(void *arg)
 {
 	struct world *w = arg;
@@ -89,7 +89,7 @@ static int tell_one(void *arg)
 	pipeline_devices_reachable(w->p, true, "");
 	box_describe(&web, &d);
 	uint64_t until = devices_wait(w->p, &d.pod, "c", clock_ns());
-	/* nobody waits for an answer to what was not asked */
+	/* a request that could not be sent is not waited for */
 	OOM_CHECK((until != 0) == (n_asked == 1));
 	pipeline_devices_tell(w->p, box_ctr(w, "web")->pod->handle, told, N_TOLD);
 	r = judge(w);
@@ -97,7 +97,7 @@ static int tell_one(void *arg)
 	return r;
 }
 
-/* A list that comes before the pods, and is kept for them. */
+/* A list that arrives before the pods and is saved for them. */
 static int list_all(void *arg)
 {
 	struct world *w = arg;

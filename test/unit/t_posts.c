@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nri-rp.host.work/1 has for a policy since 1.3: events that it posts, files of the node. */
+/* Services for policies that nri-rp.host.work/1 adds in 1.3: posted events and files of the
+ * node. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,7 @@ struct place {
 	struct tree tree;
 	struct host_env env;
 	struct instance a, b; /* two policies */
-	char seen[512]; /* what came, in order */
+	char seen[512]; /* received events, in order */
 };
 
 static void on_event(struct instance *i, const struct rp_event *ev, void *arg)
@@ -87,13 +88,13 @@ static void test_order(void **state)
 	struct place *p = *state;
 	char data[] = "first";
 	assert_int_equal(host_work_service.post(&p->a, 1, data, 5), 0);
-	memset(data, 'x', 5); /* it is a copy */
+	memset(data, 'x', 5); /* the host has copied the data */
 	assert_int_equal(host_work_service.post(&p->b, 7, NULL, 0), 0);
 	assert_int_equal(host_work_service.post(&p->a, 1, "first", 5), 0);
 	assert_string_equal(p->seen, "");
 	run(p);
 	assert_string_equal(p->seen, "a1first b7 a1first ");
-	run(p); /* what the event has posted */
+	run(p); /* delivers the event that the handler of b posted */
 	assert_string_equal(p->seen, "a1first b7 a1first b8more ");
 }
 
@@ -118,7 +119,7 @@ static void test_of_a_job(void **state)
 	assert_string_equal(p->seen, "a2found done");
 }
 
-/* Of one that is gone nothing comes, and the others' are not lost with it. */
+/* Events of an instance that has ended are dropped; events of other instances are delivered. */
 static void test_gone(void **state)
 {
 	struct place *p = *state;
@@ -131,7 +132,7 @@ static void test_gone(void **state)
 	run(p);
 	assert_string_equal(p->seen, "b1 ");
 	assert_null(p->env.posts);
-	for (unsigned i = 0; i < RP_POSTS_MAX; i++) /* and there is room again for as many */
+	for (unsigned i = 0; i < RP_POSTS_MAX; i++) /* the queue has its whole capacity again */
 		assert_int_equal(host_work_service.post(&p->b, 1, NULL, 0), 0);
 	instance_drop_posts(&p->b);
 	run(p);

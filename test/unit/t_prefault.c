@@ -101,7 +101,7 @@ static void test_content_stays(void **state)
 	assert_int_equal(munmap(p, SIZE), 0);
 }
 
-/* What cannot be written is not touched, and whoever asked finds out when writing. */
+/* Pages that are not writable are skipped silently. The caller sees the error when it writes. */
 static void test_refused_quietly(void **state)
 {
 	(void)state;

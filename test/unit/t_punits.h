@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of policies with Speed Select share. */
+/* Shared fixture for the tests of policies with Speed Select. */
 #ifndef TEST_UNIT_T_PUNITS_H
 #define TEST_UNIT_T_PUNITS_H
 

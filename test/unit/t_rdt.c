@@ -61,12 +61,12 @@ static void test_groups(void **state)
 {
 	struct ctl_host *t = *state;
 	assert_int_equal(ctl_configure(t, GOLD_BRONZE), 0);
-	assert_string_equal(ctl_changes(t), ""); /* nothing on the main thread */
+	assert_string_equal(ctl_changes(t), ""); /* the main thread writes no files */
 	assert_int_equal(ctl_work(t), 1);
 	assert_string_equal(ctl_get(t, R "nri-rp.gold/schemata"),
 			    "L3:0=ffff;1=ffff\nMB:0=100;1=100");
 	assert_string_equal(ctl_get(t, R "nri-rp.bronze/schemata"), "L3:0=f;1=f\nMB:0=100;1=100");
-	/* what is right is not written again */
+	/* A value that is already set is not written again. */
 	ctl_changes_clear(t);
 	assert_int_equal(ctl_configure(t, GOLD_BRONZE), 0);
 	(void)ctl_work(t);
@@ -94,7 +94,7 @@ static void test_foreign_groups(void **state)
 	has_not(ctl_changes(t), "unknown");
 	has_not(ctl_changes(t), R "schemata"); /* the root group */
 	has(fake_log(ctl_fake(t)), "it was not created by nri-rp");
-	/* force takes what has the prefix, and nothing else */
+	/* The option `force` allows changes to groups with the prefix, and to no others. */
 	assert_int_equal(ctl_configure(t, "{force: true, partitions: {p: {classes: {gold: {}}}}}"),
 			 0);
 	(void)ctl_work(t);
@@ -153,7 +153,8 @@ static void test_stale_with_containers(void **state)
 	assert_int_equal(ctl_configure(t, GOLD_ONLY), 0);
 	ctl_sync(t);
 	(void)ctl_work(t);
-	/* its class is gone: it goes to the root group, then the group can go */
+	/* The class of the tasks no longer exists: they move to the root group before their
+	 * group is removed. */
 	assert_string_equal(ctl_report(t, c),
 			    "3 class bronze: unknown RDT class; it is in the root group");
 	assert_false(ctl_there(t, R "nri-rp.bronze"));
@@ -201,7 +202,7 @@ static void test_class_change(void **state)
 	(void)ctl_work(t);
 	ctl_decide(t, c, RP_F_RDT_CLASS, "gold");
 	assert_int_equal(ctl_update(t, c, RP_CHANGED_CPUS), 0);
-	assert_int_equal(ctl_work(t), 0); /* none of our business */
+	assert_int_equal(ctl_work(t), 0); /* a change of CPUs does not concern the class */
 	assert_int_equal(ctl_update(t, c, RP_CHANGED_CLASS), 0);
 	assert_string_equal(ctl_report(t, c), "0");
 	(void)ctl_work(t);
@@ -217,13 +218,13 @@ static void test_class_change(void **state)
 	}
 	(void)ctl_work(t);
 	assert_string_equal(ctl_get(t, R "nri-rp.gold/tasks"), "21\n22");
-	/* and back to nothing: the root group */
+	/* Without a class, the tasks return to the root group. */
 	ctl_decide(t, c, RP_F_RDT_CLASS, "");
 	assert_int_equal(ctl_update(t, c, RP_CHANGED_CLASS), 0);
 	(void)ctl_work(t);
 	assert_string_equal(ctl_get(t, R "nri-rp.gold/tasks"), "");
 	has(ctl_get(t, R "tasks"), "21\n22");
-	/* the same class again: nothing */
+	/* An unchanged class submits no job. */
 	assert_int_equal(ctl_update(t, c, RP_CHANGED_CLASS), 0);
 	assert_int_equal(ctl_work(t), 0);
 }
@@ -261,7 +262,7 @@ static void test_cgroups(void **state)
 	struct ctl_host *t = *state;
 	char path[256];
 	assert_int_equal(ctl_configure(t, GOLD_ONLY), 0);
-	/* those below a container's cgroup are its own, too */
+	/* Threads in cgroups below the container's cgroup belong to it, too. */
 	rp_ctr c = annotated(t, "c", "gold", "21");
 	(void)snprintf(path, sizeof path, "%s/init.scope/cgroup.threads", ctl_cgroup(t, c, ""));
 	ctl_put(t, path, "31\n32\n");
@@ -279,7 +280,7 @@ static void test_cgroups(void **state)
 	(void)ctl_work(t);
 	has(ctl_get(t, R "nri-rp.gold/tasks"), "51");
 	assert_string_equal(ctl_report(t, d), "1"); /* 666 had ended */
-	/* none at all */
+	/* The container has no cgroup. */
 	rp_ctr e = annotated(t, "e", "gold", "61");
 	ctl_remove(t, "/sys/fs/cgroup");
 	assert_int_equal(ctl_start(t, e), 0);
@@ -325,7 +326,7 @@ static void test_restart(void **state)
 	ctl_sync(t);
 	(void)ctl_work(t);
 	has_not(ctl_changes(t), "write");
-	/* who ended meanwhile is forgotten */
+	/* A container that ended meanwhile is dropped. */
 	fake_forget(ctl_fake(t), c);
 	ctl_sync(t);
 	(void)ctl_work(t);
@@ -373,7 +374,7 @@ static void test_switched_off(void **state)
 	assert_non_null(ctl_metrics(t));
 }
 
-/* ---- what can be missing --------------------------------------------------------------------- */
+/* ---- missing features ------------------------------------------------------------------------ */
 
 static void refused(struct ctl_host *t, int32_t code, const char *why)
 {
@@ -448,7 +449,7 @@ static void test_no_closids(void **state)
 		"class left; it is in the root group; trying again");
 	has(fake_log(ctl_fake(t)), "the hardware has no class left");
 	has(ctl_get(t, R "tasks"), "31");
-	/* another class goes, its place is taken, and who waited gets it */
+	/* When another class is removed, its group becomes free for the class that waits. */
 	assert_int_equal(ctl_configure(t, "{partitions: {p: {classes: {bronze: {}, silver: {}}}}}"),
 			 0);
 	ctl_sync(t);
@@ -543,7 +544,7 @@ static void test_stopped_and_started(void **state)
 	assert_string_equal(ctl_report(t, d), "1");
 	assert_string_equal(ctl_get(t, R "nri-rp.gold/tasks"), "21");
 	assert_string_equal(ctl_get(t, R "nri-rp.bronze/tasks"), "31");
-	/* What failed before it was stopped is tried again as it was. */
+	/* A job that failed before the stop is still retried. */
 	ctl_fail(t, "nri-rp.gold/tasks", EBUSY);
 	assert_int_equal(ctl_start(t, c), 0);
 	(void)ctl_work(t);
@@ -663,7 +664,7 @@ static void test_figures(void **state)
 	(void)ctl_work(t);
 	assert_string_equal(ctl_figures(t), "");
 	ctl_measure(t);
-	ctl_measure(t); /* one reading at a time */
+	ctl_measure(t); /* ignored while the first measurement runs */
 	(void)ctl_work(t);
 	(void)snprintf(expected, sizeof expected, "%llu 1 1024\n%llu 2 77\n", (unsigned long long)c,
 		       (unsigned long long)c);
@@ -760,12 +761,13 @@ static void test_many(void **state)
 		list[i] = annotated(t, name, "gold", tid);
 	}
 	ctl_sync(t);
-	has(ctl_metrics(t), "queue_length{} 300\n"); /* one is under way, the last is the groups */
+	/* a job is running, and the last job is for the groups */
+	has(ctl_metrics(t), "queue_length{} 300\n");
 	uint32_t jobs = ctl_work(t);
 	assert_in_range(jobs, N / 16, N / 8);
 	for (unsigned i = 0; i < N; i++)
 		assert_string_equal(ctl_report(t, list[i]), "1");
-	/* what waits for those that stop is dropped */
+	/* Jobs of containers that stop are dropped. */
 	for (unsigned i = 0; i < N; i++)
 		assert_int_equal(ctl_start(t, list[i]), 0);
 	for (unsigned i = 0; i < N; i++)

@@ -31,7 +31,7 @@ extern const struct rp_module rp_module_1;
 
 struct world {
 	struct ctl_host *t;
-	rp_ctr c, d; /* of two tasks, of one */
+	rp_ctr c, d; /* containers with two tasks and with one task */
 };
 
 static void configure(struct world *w, const char *config)
@@ -52,7 +52,7 @@ static void start(struct world *w, const char *of_c, const char *of_d)
 	(void)ctl_work(w->t);
 }
 
-/* ---- what is done ---------------------------------------------------------------------------- */
+/* ---- actions --------------------------------------------------------------------------------- */
 
 static void nothing(struct world *w)
 {
@@ -109,7 +109,7 @@ static const struct scene {
 	const char *name;
 	void (*before)(struct world *w), (*act)(struct world *w);
 	const char *c, *d; /* classes in the end */
-	const char *gold; /* its schemata; NULL: 80 % */
+	const char *gold; /* schemata of gold; NULL: 80 % */
 	bool bronze_goes;
 	uint32_t n_changes;
 } scenes[] = {
@@ -122,7 +122,7 @@ static const struct scene {
 	{"another class while it was away", running, restart, "bronze", "bronze", NULL, false, 12},
 };
 
-/* ---- what comes of it ------------------------------------------------------------------------ */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static bool is_in(struct world *w, const char *class, const char *tids)
 {
@@ -153,20 +153,20 @@ static void check_end(struct world *w, const struct scene *s, const char *what)
 	if (*c != '1' || *d != '1' || wrong)
 		fail_msg("%s, %s: in the end \"%s\", \"%s\", %s", s->name, what, c, d,
 			 wrong ? wrong : "");
-	ctl_sync(w->t); /* what was left because it could not be removed goes with the next look */
+	ctl_sync(w->t); /* the next sync removes groups whose removal failed */
 	(void)ctl_work(w->t);
 	if (s->bronze_goes && ctl_there(w->t, R "nri-rp.bronze"))
 		fail_msg("%s, %s: group bronze is still there", s->name, what);
 	ctl_changes_clear(w->t);
 	ctl_sync(w->t);
 	(void)ctl_work(w->t);
-	assert_null(strstr(ctl_changes(w->t), "write ")); /* nothing is left to be done */
+	assert_null(strstr(ctl_changes(w->t), "write ")); /* all settings are complete */
 	assert_null(strstr(ctl_changes(w->t), "rmdir "));
 }
 
 static bool tells(const char *report, int32_t code)
 {
-	/* for a group ENOSPC has a meaning of its own */
+	/* mkdir reports ENOSPC when no class is left. */
 	return strstr(report, strerror(code)) ||
 	       (code == ENOSPC && strstr(report, "the hardware has no class left"));
 }
@@ -177,7 +177,7 @@ static void check_told(struct world *w, const struct scene *s, int32_t code)
 		   *what = ctl_failed(w->t);
 	const char *report = *of_c > '1' ? of_c : of_d;
 	if (strncmp(what, "rmdir", 5) == 0) {
-		assert_int_equal(*report, '1'); /* nothing that a container lacks */
+		assert_int_equal(*report, '1'); /* the failure affects no container */
 		return;
 	}
 	/* there are not many of these: it is no failure */
@@ -186,7 +186,7 @@ static void check_told(struct world *w, const struct scene *s, int32_t code)
 			fail_msg("%s: %s, but \"%s\", \"%s\"", s->name, what, of_c, of_d);
 		return;
 	}
-	if (*report == '1') { /* it has been mended by what came next */
+	if (*report == '1') { /* a later step has repaired the failure */
 		assert_null(what_is_wrong(w, s));
 		return;
 	}

@@ -47,7 +47,7 @@ static int teardown(void **state)
 	struct place *p = *state;
 	reclog_fini(&p->log);
 	(void)unlink(p->path);
-	assert_int_equal(rmdir(p->dir), 0); /* nothing is left beside it */
+	assert_int_equal(rmdir(p->dir), 0); /* the log leaves no other files */
 	free(p);
 	return 0;
 }
@@ -137,7 +137,7 @@ static void comes_back(void **state)
 	assert_int_equal(stat(p->path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	assert_int_equal(st.st_size, p->log.size);
-	commit(p); /* of nothing */
+	commit(p); /* an empty commit */
 	put(p, "four");
 	reclog_drop(&p->log);
 	commit(p);
@@ -162,8 +162,7 @@ static void nothing_to_add_to(void **state)
 	expect(p, "one two  three ");
 }
 
-/* Whatever byte is another one: what comes is the beginning of what was written, and that there is
- * more is said. */
+/* Any changed byte leaves a prefix of the records, and the loss of further records is reported. */
 static void damage(void **state)
 {
 	static const char want[] = "one two  three ";
@@ -317,7 +316,8 @@ static void limits(void **state)
 	_free_ char *large = calloc(1, RECLOG_RECORD_MAX + 1);
 	write_three(p);
 	assert_int_equal(reclog_put(&p->log, large, RECLOG_RECORD_MAX + 1), -E2BIG);
-	assert_int_equal(reclog_put(&p->log, "x", 1), -E2BIG); /* what belongs together */
+	/* the next record belongs to the same batch */
+	assert_int_equal(reclog_put(&p->log, "x", 1), -E2BIG);
 	assert_int_equal(reclog_commit(&p->log, NULL), -E2BIG);
 	assert_int_equal(reclog_put(&p->log, large, SIZE_MAX_OF_TEST), 0);
 	assert_int_equal(reclog_commit(&p->log, NULL), -EFBIG);
@@ -330,8 +330,8 @@ static void limits(void **state)
 	expect(p, "one two  three four ");
 }
 
-/* No room for the second half of a batch: the first half is taken back, and the next commit goes on
- * from there. */
+/* The disk has no room for the second half of a batch: the first half is removed, and the next
+ * commit continues from there. */
 static void full_disk(void **state)
 {
 	struct place *p = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reloads in tests: wait for the answer and keep what it said. */
+/* Helpers for reloads in tests: wait for the answer and save its text. */
 #ifndef TEST_UNIT_T_RELOAD_H
 #define TEST_UNIT_T_RELOAD_H
 

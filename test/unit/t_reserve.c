@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reserved CPUs over time: which ones stay, which ones take the place of those that are gone, and
- * what is kept over a restart. */
+/* Reserved CPUs over time: the CPUs that stay, the replacements for CPUs that disappear, and the
+ * state that is saved across restarts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ struct quantity {
 	const char *had, *busy, *from, *online;
 	uint32_t n;
 	bool hotplug;
-	const char *kept, *others; /* NULL: all are chosen anew */
+	const char *kept, *others; /* NULL: all CPUs are chosen again */
 	uint32_t n_missing;
 };
 
@@ -62,9 +62,9 @@ static void test_quantities(void **state)
 		/* the configuration asks for another number */
 		{"more are wanted", "0-1", "", "0-15", "0-15", 3, false, NULL, NULL, 3},
 		{"fewer are wanted", "0-1", "", "0-15", "0-15", 1, false, NULL, NULL, 1},
-		/* it does not allow one of them any more */
+		/* a reserved CPU is no longer in the allowed set */
 		{"one is not available", "0-1", "", "1-15", "0-15", 2, false, NULL, NULL, 2},
-		/* one went off line while nobody looked */
+		/* a reserved CPU went offline while the daemon was stopped */
 		{"one is off line at a start", "0-1", "", "0,2-15", "0,2-15", 2, false, "0", "2-15",
 		 1},
 		{"one is off line, one not allowed", "0-1", "", "2-15", "0,2-15", 2, false, NULL,
@@ -76,7 +76,7 @@ static void test_quantities(void **state)
 		{"there were too few", "0-1", "", "0-3", "0-3", 4, true, "0-1", "2-3", 2},
 		{"there are too few now", "0-3", "", "0-1", "0-1", 4, true, "0-1", "", 0},
 		{"too few for what was never there", "", "", "0-1", "0-1", 4, true, "", "0-1", 2},
-		/* rather CPUs that nobody owns */
+		/* CPUs without an owner are preferred */
 		{"others own some", "0-1", "2-9", "0,2-15", "0,2-15", 2, true, "0", "10-15", 1},
 		{"others own all", "0-1", "2-15", "0,2-15", "0,2-15", 2, true, "0", "2-15", 1},
 		{"too few are idle", "0-3", "6-15", "3-15", "3-15", 4, true, "3", "4-15", 3},
@@ -118,15 +118,15 @@ static void test_lists(void **state)
 {
 	(void)state;
 	missing("", false, "", "0-15", "", "");
-	/* nobody has ever had them in force */
+	/* CPUs that were never reserved */
 	missing("", false, "1", "0,2-15", "1", "");
 	missing("0", false, "1,99", "0,2-15", "1,99", "");
-	/* they were, and are off line */
+	/* CPUs that were reserved and are offline */
 	missing("0-1", false, "1", "0,2-15", "", "1");
 	missing("0-1", false, "1,99", "0,2-15", "99", "1");
-	/* they are on line: it is the configuration that does not let us have them */
+	/* CPUs that are online but not in the allowed set */
 	missing("0-3", false, "1-2", "0-1,3-15", "1", "2");
-	/* a change of the machine is nobody's mistake */
+	/* a change of the topology is not an error of the configuration */
 	missing("", true, "1", "0,2-15", "", "1");
 	missing("0-1", true, "0-1", "2-15", "", "0-1");
 }
@@ -141,7 +141,7 @@ static void round_trip(const char *cpus, const char *listed)
 	assert_non_null(bytes);
 	uint32_t size = reserve_save(&past, bytes);
 	assert_in_range(size, 1, RESERVE_SAVED_MAX);
-	/* in a block of its own, so that a byte too much is found */
+	/* copy into a block of the exact size, so that the sanitizer detects a read past the end */
 	uint8_t *exact = malloc(size);
 	assert_non_null(exact);
 	memcpy(exact, bytes, size);

@@ -29,7 +29,7 @@ struct result {
 struct end {
 	struct rpc *rpc;
 	struct buf in, out;
-	struct buf log; /* what the handler saw */
+	struct buf log; /* requests that the handler received */
 	unsigned n_outputs, n_failed;
 	int failed;
 	bool keep; /* the handler keeps requests instead of answering */
@@ -270,7 +270,7 @@ static void test_later_and_in_any_order(void **state)
 	pump(p);
 	assert_int_equal(3, rpc_n_pending(p->server.rpc));
 	for (unsigned i = 0; i < 3; i++) {
-		/* What pointed into the input is gone. */
+		/* Pointers into the input buffer have been cleared. */
 		assert_null(p->server.kept[i]->service);
 		assert_null(p->server.kept[i]->payload);
 		assert_int_equal(0, p->server.kept[i]->payload_len);
@@ -405,7 +405,7 @@ static void test_undecodable_response(void **state)
 	struct result a = {0}, b = {0};
 	assert_int_equal(0, call(p, "Get", "x", &a));
 	assert_int_equal(0, call(p, "Get", "x", &b));
-	send_raw(&p->client, 5, TTRPC_RESPONSE, "\xff", 1); /* nobody waits for it */
+	send_raw(&p->client, 5, TTRPC_RESPONSE, "\xff", 1); /* no call waits for this response */
 	send_raw(&p->client, 3, TTRPC_RESPONSE, "\xff", 1);
 	assert_int_equal(0, a.n);
 	assert_error(&b, -EBADMSG, TTRPC_INTERNAL, "not a ttrpc response");
@@ -526,7 +526,7 @@ static void test_output_limits(void **state)
 	assert_int_equal(0, e.n_failed);
 	send_raw(&e, stream, TTRPC_REQUEST, NULL, 0);
 	assert_int_equal(-ENOBUFS, e.failed);
-	/* It is over: nothing more is taken. */
+	/* The connection has failed: further requests are ignored. */
 	size_t seen = buf_len(&e.log);
 	send_raw(&e, stream + 2, TTRPC_REQUEST, NULL, 0);
 	assert_int_equal(seen, buf_len(&e.log));
@@ -612,10 +612,10 @@ static void test_refuse_pending(void **state)
 	pump(p);
 	assert_error(&a, -EREMOTEIO, TTRPC_UNAVAILABLE, "going down");
 	assert_error(&b, -EREMOTEIO, TTRPC_UNAVAILABLE, "going down");
-	/* tear_down answers what was kept, into nothing */
+	/* tear_down answers the remaining requests, whose connection is closed */
 }
 
-/* More handles and calls than are kept for reuse. */
+/* More handles and calls at once than the pools retain for reuse. */
 static void test_many_at_once(void **state)
 {
 	struct pair *p = *state;

@@ -105,7 +105,7 @@ static void test_bytes(void **state)
 		assert_int_equal(runc_swaps_bytes(&rows[i].v), rows[i].swaps);
 }
 
-/* ---- what the doctor makes of it ---- */
+/* ---- findings of the doctor --------- */
 
 static void test_findings(void **state)
 {
@@ -136,7 +136,7 @@ static void test_findings(void **state)
 	assert_non_null(strstr(js(warning, "hint"), "1.1.6 or later"));
 	assert_string_equal(js(note, "verdict"), "note");
 	assert_non_null(strstr(js(note, "text"), "harmless on up to 8 CPUs"));
-	local_runc_findings(list, others); /* of this machine: whatever it has */
+	local_runc_findings(list, others); /* checks the runc of this machine, with any result */
 	json_decref(list);
 	json_decref(others);
 	(void)close(fd);

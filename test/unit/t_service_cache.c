@@ -131,7 +131,7 @@ static void test_args(void **state)
 	assert_int_equal(txn_patience(p->txn).longest_ms, RP_WAIT_MAX_MS);
 }
 
-/* That told late what is being created. */
+/* A runtime that reports a creation late: the container already runs. */
 static void test_runs_already(void **state)
 {
 	const struct place *p = *state;
@@ -150,7 +150,7 @@ static void test_runs_already(void **state)
 	p->ctr->coming = false;
 }
 
-/* A struct is taken whole or not at all, and who asks stands beside what is asked. */
+/* A struct is adjusted as a whole or not at all, and each value is recorded with its requester. */
 static void test_equipment(void **state)
 {
 	const struct place *p = *state;
@@ -184,7 +184,8 @@ static void test_equipment(void **state)
 	assert_string_equal(txn_extras(p->txn)->list[1].by, "inner");
 }
 
-/* What is kept with a pod belongs to the transaction, and then to the pod and the policy. */
+/* Private data of a pod belongs to the transaction until its commit, then to the pod and the
+ * policy. */
 static void test_pods(void **state)
 {
 	const struct place *p = *state;
@@ -220,8 +221,8 @@ static void test_pods(void **state)
 	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), -RP_ENOENT);
 }
 
-/* What the cluster says of a pod: all its containers, what they take at most at a time, and nothing
- * of it where the runtime is believed. */
+/* Cluster data of a pod: its containers and their highest total request, and none of it while
+ * the feed is off. */
 static void test_fed(void **state)
 {
 	const struct place *p = *state;
@@ -275,7 +276,7 @@ static void test_fed(void **state)
 	assert_int_equal(feed_n_pods(feed), 0);
 }
 
-/* However many and large pods are told of, what is kept is bounded. */
+/* The feed limits the memory that it uses for any number and size of pods. */
 static void test_feed_bounds(void **state)
 {
 	const struct place *p = *state;
@@ -304,7 +305,7 @@ static void test_feed_bounds(void **state)
 	}
 	assert_int_equal(r, -ENOSPC);
 	assert_true(n < FEED_PODS_MAX && n >= FEED_BYTES_MAX / (64 * 1024));
-	/* one that goes makes room, one that cannot be kept is not known as it was */
+	/* A pod that is removed frees capacity. A pod whose update does not fit is removed, too. */
 	feed_del(feed, "large-0");
 	(void)snprintf(uid, sizeof uid, "small");
 	desc.n_ctrs = 1;
@@ -428,7 +429,8 @@ static int end_of_a_foreign_call(struct place *p, const char *path)
 	return status;
 }
 
-/* It does not go on with damaged tables, and the next process knows whose fault it was. */
+/* A call from a foreign thread ends the daemon before it can damage tables, and the next process
+ * finds the culprit. */
 static void test_foreign_thread(void **state)
 {
 	struct place *p = *state;

@@ -48,7 +48,7 @@ static void test_alone(void **state)
 	rests(&p.one, "/a", NULL);
 	s->drop(&p.one, "/a");
 	assert_int_equal(s->keep(&p.one, "/a", "2", "1"), 0);
-	/* What it finds later is its own. */
+	/* A second claim by the same instance keeps the value found by the first. */
 	assert_int_equal(s->keep(&p.one, "/a", "3", "2"), 0);
 	assert_int_equal(s->keep(&p.one, "/b", "", ""), 0);
 	rests(&p.one, "/a", "1");
@@ -63,7 +63,8 @@ static void test_alone(void **state)
 	end(&p);
 }
 
-/* The last word counts of those that are left; what was found is what the first one found. */
+/* The last value of the remaining claims applies. The found value is the value that the first
+ * claim found. */
 static void test_together(void **state)
 {
 	struct place p;
@@ -86,7 +87,7 @@ static void test_together(void **state)
 	end(&p);
 }
 
-/* Whoever asks, and whatever became of it since. */
+/* The found value is the same for every requester and after every later change. */
 static void test_found(void **state)
 {
 	struct place p;
@@ -163,7 +164,7 @@ static int keep_two(void *arg)
 	OOM_CHECK(s->without(&p->one, "/sys/a", buf, sizeof buf) == (r ? -RP_ENOENT : 1));
 	int32_t r2 = s->keep(&p->other, "/sys/a", "3", "2");
 	OOM_CHECK(r2 == 0 || r2 == -RP_ENOMEM);
-	/* what was found is what the first one found whose word was taken */
+	/* The found value comes from the first claim that was accepted. */
 	if (!r)
 		OOM_CHECK(s->without(&p->one, "/sys/a", buf, sizeof buf) == 1 &&
 			  *buf == (r2 ? '1' : '3'));
@@ -211,7 +212,7 @@ static void live(struct life *l, const char *origin)
 	assert_int_equal(settings_open(&l->place.env, l->file, origin, &err), 0);
 }
 
-/* All that is to be done is done, and then: nothing is told to anybody. */
+/* Ends the process: completes all jobs without any notification. */
 static void die(struct life *l)
 {
 	worker_free(l->place.env.worker);
@@ -254,16 +255,16 @@ static void test_adopted(void **state)
 	set(&l, &l.place.one, MAX_FILE, "2000000");
 	set(&l, &l.place.one, MIN_FILE, "1000000");
 	set(&l, &l.place.one, EPP_FILE, "128");
-	/* What is put back is of no interest any more. */
+	/* A restored value is no longer tracked. */
 	assert_int_equal(fs_write(&l.tree.root, EPP_FILE, ""), 0);
 	s->drop(&l.place.one, EPP_FILE);
 	assert_int_equal(fs_write(&l.tree.root, EPP_FILE, "64"), 0);
 	die(&l);
 	live(&l, "boot /");
-	/* It finds what the last process has made of it, and is told better. */
+	/* The claim finds the value that the previous process wrote, and gets the original one. */
 	set(&l, &l.place.other, MAX_FILE, "2000000");
 	rests(&l.place.other, MAX_FILE, "3800000");
-	settings_put_back(&l.place.env); /* nobody has come to ask for the other one yet */
+	settings_put_back(&l.place.env); /* no instance has claimed the other file yet */
 	die(&l);
 	is(&l, MIN_FILE, "1000000");
 	/* A process more that knows of it by hearsay. */
@@ -280,8 +281,8 @@ static void test_adopted(void **state)
 	tree_fini(&l.tree);
 }
 
-/* A claim to what is there already changes nothing: what others make of it since is not the host's
- * to undo, here or in the next life. */
+/* A claim to the current value changes nothing. Later changes by other programs are not undone,
+ * neither by this process nor by the next. */
 static void test_not_changed(void **state)
 {
 	struct life l;
@@ -292,7 +293,8 @@ static void test_not_changed(void **state)
 	tree_put(&l.tree, EPP_FILE, "128\n");
 	assert_int_equal(s->keep(&l.place.one, MAX_FILE, "3800000", "3800000"), 0);
 	assert_int_equal(s->keep(&l.place.one, MIN_FILE, "800000", "800000"), 0);
-	set(&l, &l.place.one, MIN_FILE, "1000000"); /* but later, or by another one, it does */
+	/* the next claim of this file changes its value */
+	set(&l, &l.place.one, MIN_FILE, "1000000");
 	assert_int_equal(s->keep(&l.place.one, EPP_FILE, "128", "128"), 0);
 	assert_int_equal(fs_write(&l.tree.root, MAX_FILE, "3000000"), 0);
 	assert_int_equal(fs_write(&l.tree.root, EPP_FILE, "64"), 0);
@@ -314,7 +316,7 @@ static void test_not_changed(void **state)
 	tree_fini(&l.tree);
 }
 
-/* One file was found with 3800000 and has 2000000 now. */
+/* Creates the state after a kill: the file was found with 3800000 and has 2000000 now. */
 static void killed_with_a_setting(struct life *l)
 {
 	first_life(l);
@@ -323,7 +325,7 @@ static void killed_with_a_setting(struct life *l)
 	die(l);
 }
 
-/* One that cannot set it does not care any more: what was found is not lost with that. */
+/* The new claim cannot write its value and is dropped: the found value is retained. */
 static void test_adopted_and_dropped(void **state)
 {
 	struct life l;
@@ -344,8 +346,7 @@ static void test_adopted_and_dropped(void **state)
 	tree_fini(&l.tree);
 }
 
-/* Put back by the one that has set it anew: what it becomes afterwards is nobody's but the
- * admin's. */
+/* After the adopting instance has restored the value, later changes belong to the administrator. */
 static void test_adopted_and_put_back(void **state)
 {
 	struct life l;
@@ -385,7 +386,7 @@ static void test_adopted_and_put_back_by_one(void **state)
 	tree_fini(&l.tree);
 }
 
-/* Its affinities and frequencies are those of a machine that has been started meanwhile. */
+/* After a reboot, the settings of the previous process are obsolete. */
 static void test_other_boot(void **state)
 {
 	struct life l;
@@ -396,7 +397,7 @@ static void test_other_boot(void **state)
 	settings_release_former(&l.place.env);
 	die(&l);
 	is(&l, MAX_FILE, "2000000");
-	/* nor does the former one come back */
+	/* The obsolete settings do not return with the old boot id either. */
 	live(&l, "boot /");
 	assert_null(l.place.env.settings);
 	die(&l);
@@ -474,7 +475,7 @@ static void test_file_comes_late(void **state)
 	tree_fini(&l.tree);
 }
 
-/* What is set and put back all the time takes no more room than a bounded one. */
+/* Repeated claims and restores use a bounded size of the file. */
 static void test_growth(void **state)
 {
 	struct life l;

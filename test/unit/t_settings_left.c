@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a module has set of the machine and cannot put back any more, as its create() has failed or
- * it has ended without a word. */
+/* Machine settings that a module can no longer restore, because its create() failed or because
+ * it ended without a stop. */
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/log.h"
 #include "test/unit/t_topo_tree.h"
@@ -153,7 +153,7 @@ static void test_not_created(void **state)
 	assert_int_equal(script.destroyed, 0);
 }
 
-/* It ends when its job has, as any other; what the end of the worker leaves is the next one's. */
+/* The instance ends after its job, and its setting is restored by the next worker. */
 static void test_not_created_with_a_job(void **state)
 {
 	struct place *p = *state;
@@ -192,7 +192,7 @@ static void test_ended_with_the_worker(void **state)
 	is(p, "1");
 }
 
-/* What is not its to put back: somebody wants it so, as far as is known. */
+/* An instance still claims the setting, so closing the settings does not restore it. */
 static void test_closed_under_an_instance(void **state)
 {
 	struct place *p = *state;

@@ -234,7 +234,7 @@ static void keys_claimed_twice(void **state)
 	device[0].path = device[1].path = writable("/dev/x");
 	assert_int_equal(check_adjustment(s, &a, &err), -EINVAL);
 	assert_true(sim_has_problem(s, "device \"/dev/x\""));
-	device[1].path = writable("-/dev/x"); /* removed and set anew */
+	device[1].path = writable("-/dev/x"); /* removed and set again */
 	assert_int_equal(check_adjustment(s, &a, &err), 0);
 	sim_free(s);
 }
@@ -396,7 +396,7 @@ static void late_answer(void **state)
 	p.events = 1 << (NRI__EVENT__CREATE_CONTAINER - 1);
 	start_active(&p);
 	p.silent = true;
-	assert_step(p.s, create_c); /* the runtime goes on without */
+	assert_step(p.s, create_c); /* the runtime continues without the plugin */
 	expect_lost(&p, "CreateContainer was not answered within 500 ms");
 	assert_non_null(model_find_ctr(p.s, "c"));
 	end(&p);

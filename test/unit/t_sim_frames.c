@@ -43,7 +43,7 @@ static struct judge judge(struct buf *bytes, size_t piece)
 	return j;
 }
 
-/* The same verdict however the bytes are cut. */
+/* Checks that the verdict is the same for every division of the bytes. */
 static void expect(struct buf *bytes, const char *what)
 {
 	static const size_t pieces[] = {0, 1, 2, 7, 8, 9, 10, 11, 4096, 4097};
@@ -79,7 +79,7 @@ static void add_bytes(struct buf *b, size_t n)
 	buf_commit(b, n);
 }
 
-/* One message in one frame. */
+/* Adds a frame that holds a complete message. */
 static void add_message(struct buf *b, uint32_t conn, uint32_t n, uint32_t stream, uint8_t type)
 {
 	add_frame_head(b, conn, n + FRAMES_MESSAGE_HEAD);
@@ -87,7 +87,7 @@ static void add_message(struct buf *b, uint32_t conn, uint32_t n, uint32_t strea
 	add_bytes(b, n);
 }
 
-/* ---- what is fine ---------------------------------------------------------------------------- */
+/* ---- valid frames ---------------------------------------------------------------------------- */
 
 static void small_messages(void **state)
 {
@@ -109,7 +109,7 @@ static void large_messages(void **state)
 	add_frame_head(&b, 1, 4096);
 	add_message_head(&b, 100000, 5, RESPONSE, 0);
 	add_bytes(&b, 4096 - FRAMES_MESSAGE_HEAD);
-	add_message(&b, 2, 3, 1, REQUEST); /* of the other connection, in between */
+	add_message(&b, 2, 3, 1, REQUEST); /* a frame of the other connection in between */
 	add_frame_head(&b, 1, 100000 - 4096 + FRAMES_MESSAGE_HEAD);
 	add_bytes(&b, 100000 - 4096 + FRAMES_MESSAGE_HEAD);
 	/* the header alone, then all the rest */
@@ -120,7 +120,7 @@ static void large_messages(void **state)
 	expect(&b, NULL);
 }
 
-/* What core/lib/wire makes passes. */
+/* The checker accepts the output of core/lib/wire. */
 static void own_multiplexer(void **state)
 {
 	static const size_t sizes[] = {10, 11, 4095, 4096, 4097, 8192, 1 << 20, (4 << 20) + 10};
@@ -141,7 +141,7 @@ static void own_multiplexer(void **state)
 	}
 }
 
-/* ---- what is not ----------------------------------------------------------------------------- */
+/* ---- invalid frames -------------------------------------------------------------------------- */
 
 static void wrong_frames(void **state)
 {

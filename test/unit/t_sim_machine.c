@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machines: what is written, what is read back, what nri-rpd makes of it. */
+/* Simulated machines: the files that are written, their parsed form, and the topology that
+ * nri-rp reads. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -201,7 +202,7 @@ static void not_a_tree(void **state)
 	assert_non_null(strstr(err.text, "online"));
 }
 
-/* ---- what nri-rpd sees ----------------------------------------------------------------------- */
+/* ---- topology of nri-rp ---------------------------------------------------------------------- */
 
 static void check_topology(const char *name)
 {
@@ -224,7 +225,7 @@ static void check_topology(const char *name)
 	fs_root_close(&root);
 }
 
-/* Nothing about a shipped machine is odd to the reader that will read it. */
+/* The topology reader reports no oddities of the shipped machines. */
 static void shipped_machines_are_good(void **state)
 {
 	(void)state;

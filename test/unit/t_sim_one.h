@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One node, made anew for each test. */
+/* Creates a node for each test. */
 #ifndef T_SIM_ONE_H
 #define T_SIM_ONE_H
 

@@ -23,10 +23,10 @@ struct plugin {
 	struct trunk *trunk;
 	struct rpc_request *held;
 	char calls[2000]; /* methods, each with a blank behind it */
-	char registered[200]; /* what came of the registration, "" until then */
+	char registered[200]; /* result of the registration; "" until then */
 	char updated[200]; /* … of an update of our own */
 	bool lost;
-	/* what it answers; 0 and NULL: as it should be */
+	/* results of the plugin's answers; 0 and NULL: regular answers */
 	int32_t events;
 	bool no_echo, update_in_part, garbage, silent, no_methods;
 	const char *error; /* to everything but Configure and Synchronize */
@@ -197,7 +197,7 @@ static bool is_updated(struct sim *s, void *arg)
 	return ((const struct plugin *)arg)->updated[0];
 }
 
-/* A node with a runtime that listens, nobody connected. */
+/* Creates a node with a runtime that listens and has no connections. */
 static struct plugin node(const char *head)
 {
 	struct plugin p = {.s = sim_made(head)};

@@ -197,7 +197,7 @@ static void test_check_folder(void **state)
 	}
 }
 
-/* ---- the client; what the peer answers is there before it asks ---- */
+/* ---- client: the peer's answer is in the socket before the request ---- */
 
 static void answer(struct fixture *f, uint32_t stream, uint8_t type, const char *bytes, size_t n)
 {
@@ -228,7 +228,7 @@ static void test_client(void **state)
 	answer(f, 1, TTRPC_RESPONSE, "\x12\x03one", 5);
 	assert_int_equal(0, ask(f, 0, text, sizeof text, NULL));
 	assert_string_equal("one", text);
-	/* What is for nobody is passed over; a message in pieces. */
+	/* Responses without a call are skipped, and so are parts of messages. */
 	answer(f, 1, TTRPC_RESPONSE, "\x12\x03old", 5);
 	answer(f, 3, TTRPC_DATA, "abc", 3);
 	answer(f, 3, TTRPC_RESPONSE, "\x12\x03two", 5);
@@ -283,7 +283,7 @@ static void test_client_timeout(void **state)
 	assert_int_equal(0, ask(f, 1, text, sizeof text, &err));
 	assert_int_equal(-ETIMEDOUT, ask(f, 1, text, sizeof text, &err));
 	assert_string_equal("no reply in time", err.text);
-	/* The request is more than a socket takes, and nobody reads. */
+	/* The request exceeds the socket's buffers and the peer does not read. */
 	Nri__PodSandbox pod = NRI__POD_SANDBOX__INIT;
 	pod.name = malloc(TTRPC_MESSAGE_MAX);
 	memset(pod.name, 'n', TTRPC_MESSAGE_MAX - 1);

@@ -28,7 +28,7 @@ static Trial__SpeedSelect *carry(const Trial__SpeedSelect *m)
 	return there;
 }
 
-/* What was told is not freed by its maker, as processes that tell it end. */
+/* Frees the message, as the encoder leaves that to the end of its process. */
 static void forget(Trial__SpeedSelect *m)
 {
 	trial__speed_select__free_unpacked(m, NULL);
@@ -60,7 +60,7 @@ static void test_told_and_taken(void **state)
 	assert_false(sst_is_read(t));
 	Trial__SpeedSelect *told = speedselect_told(t), *m = carry(told);
 	assert_true(sst_is_read(t));
-	/* The other one is not asked for it any more. */
+	/* Reading the report makes the second snapshot independent of the device. */
 	isst_on_main = 0;
 	assert_int_equal(speedselect_take(other, m), 0);
 	assert_true(sst_is_read(other));
@@ -109,7 +109,7 @@ static void test_another_machine(void **state)
 	topo_free(later);
 }
 
-/* ---- what cannot be -------------------------------------------------------------------------- */
+/* ---- invalid messages ------------------------------------------------------------------------ */
 
 static void replace(char **text, const char *with)
 {
@@ -182,7 +182,7 @@ static void empty_bucket(Trial__SpeedSelect *m)
 
 static void large_bucket(Trial__SpeedSelect *m)
 {
-	m->punits[0]->hp_cores[1] = 5; /* of four CPUs */
+	m->punits[0]->hp_cores[1] = 5; /* the punit has four CPUs */
 }
 
 static void many_buckets(Trial__SpeedSelect *m)
@@ -238,7 +238,7 @@ static void test_refused(void **state)
 		int r = speedselect_take(other, bad);
 		if (r != -EINVAL)
 			fail_msg("case %u: %d", i, r);
-		/* what was there before stays */
+		/* the previous data is unchanged */
 		assert_same(t, other);
 		forget(bad);
 	}

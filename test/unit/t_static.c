@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The static policy from outside, where stories do not reach: odd machines, what is kept in
- * its state, what other policies have left, reports word by word. */
+/* The static policy in cases that stories do not cover: unusual machines, its saved state,
+ * decisions of other policies, and the exact texts of its reports. */
 #include "test/unit/t_static.h"
 
-/* ---- who gets what --------------------------------------------------------------------------- */
+/* ---- assignments ----------------------------------------------------------------------------- */
 
-/* Nothing that does not change is staged again. */
+/* Containers without a change are not staged again. */
 static void test_work_follows_change(void **state)
 {
 	(void)state;
@@ -68,8 +68,8 @@ static void every_other(char *text, size_t size, uint32_t first, uint32_t n)
 	assert_true(rp_ids_format(rp_ids_of(&set), text, (uint32_t)size) < size);
 }
 
-/* What is too long for a line of the data file is left out of it, with a warning; placing goes
- * on. */
+/* A list that exceeds the length of a data line is omitted with a warning, and placement
+ * continues. */
 static void test_scattered_cpus(void **state)
 {
 	(void)state;
@@ -93,7 +93,7 @@ static void test_scattered_cpus(void **state)
 	rp_ctr most = guaranteed(f, "most", 1800);
 	assert_true(strlen(fake_exclusive(f, most)) > 4096);
 	assert_null(fake_data(f, most, "EXCLUSIVE_CPUS"));
-	/* what is left fits again */
+	/* The remaining list is short enough again. */
 	assert_int_equal(rp_ids_count(fake_cpu_ids(f, shared)), 248);
 	assert_string_equal(fake_data(f, shared, "SHARED_CPUS"), fake_cpus(f, shared));
 	assert_int_equal(fake_release(f, most), 0);
@@ -178,7 +178,7 @@ static void test_saved_state(void **state)
 
 /* ---- restart, hot-plug, other policies ------------------------------------------------------- */
 
-/* What another policy decided is kept when it is what we could have decided. */
+/* A decision of another policy is adopted if the static policy could have made it. */
 static void test_taking_over(void **state)
 {
 	(void)state;
@@ -215,7 +215,7 @@ static void test_restart_with_other_reservation(void **state)
 	assert_string_equal(fake_cpus(f, g), "2-3");
 	assert_string_equal(fake_degraded(f, g), "some of its exclusive CPUs are now reserved");
 	assert_string_equal(fake_cpus(f, be), "0-1,4-15");
-	/* out of what is available: placed anew */
+	/* The CPUs are no longer available, so the container is placed again. */
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
 	assert_int_equal(fake_configure(f, "{availableResources: {cpu: 4-15}, "
 					   "reservedResources: {cpu: \"cpuset:4\"}}"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the static policy share: machines, and a policy under test on a fake host. Some
- * of it each. */
+/* Shared fixture for the tests of the static policy: topologies, and a policy under test on a
+ * fake host. No test file uses all of it. */
 #ifndef TEST_UNIT_T_STATIC_H
 #define TEST_UNIT_T_STATIC_H
 

@@ -220,7 +220,7 @@ static void test_distributions(void **state)
 	close_bench(&b);
 }
 
-/* One package has exactly as much as is needed, unevenly: aligned to it, in rounds. */
+/* The free CPUs of a package match the request, unevenly spread: they are distributed in rounds. */
 static void test_distribution_aligned_uneven(void **state)
 {
 	(void)state;

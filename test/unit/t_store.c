@@ -213,7 +213,7 @@ static void changes(void **state)
 	assert_false(a->store.missing);
 	assert_true(n_records(&r) - before == 1); /* the decision, not the facts */
 
-	store_put_ctr(r.store, b); /* is stored as it is */
+	store_put_ctr(r.store, b); /* an unchanged container writes no record */
 	assert_false(store_pending(r.store));
 	commit(r.store);
 	assert_true(n_records(&r) - before == 1);
@@ -270,8 +270,8 @@ static void move_all(struct running *r, const char *cpus, bool acked)
 	txn_end(t);
 }
 
-/* What changes for all of them is said once for all that get the same, and what the runtime has in
- * the same way. */
+/* A change of many containers is stored once for all that get the same values, and so are their
+ * acknowledgements. */
 static void many_are_moved_at_once(void **state)
 {
 	struct place *p = *state;
@@ -284,16 +284,16 @@ static void many_are_moved_at_once(void **state)
 	move_all(&r, "4-5001", true);
 	commit(r.store);
 	store_stats(r.store, &stats);
-	/* those that have memory nodes have one of two sets, or none */
+	/* The containers have one of two sets of memory nodes, or none. */
 	assert_in_range(n_records(&r) - before, 2, 12);
 	assert_in_range(stats.file_bytes - bytes, 1, 4096);
-	decide(r.cache, cache_ctrs(r.cache), 0, 9); /* and a later word of its own */
+	decide(r.cache, cache_ctrs(r.cache), 0, 9); /* a later record of a single container */
 	store_put_ctr(r.store, cache_ctrs(r.cache));
 	commit(r.store);
 	stop(&r, p);
 }
 
-/* The record cannot say that the runtime has something else than what was decided. */
+/* A record for many containers cannot express acknowledged values that differ from the decision. */
 static void moved_and_not_told(void **state)
 {
 	struct place *p = *state;
@@ -311,8 +311,8 @@ static void moved_and_not_told(void **state)
 	stop(&r, p);
 }
 
-/* Who owns CPUs does not lose them to a word that was said for many; nobody here writes such a
- * record. */
+/* A container with exclusive CPUs keeps them when a record for many containers changes their
+ * CPUs. The store itself never writes such a record. */
 static void owners_keep_their_own(void **state)
 {
 	struct place *p = *state;
@@ -353,14 +353,14 @@ static void removals(void **state)
 	cache_del_ctr(r.cache, ctr);
 	store_del_pod(r.store, pod);
 	cache_del_pod(r.cache, pod);
-	/* one that came and went between two commits */
+	/* A pod and its container are created and removed between two commits. */
 	pod = add_pod(r.cache, 50);
 	ctr = add_ctr(r.cache, pod, 50);
 	store_put_pod(r.store, pod);
 	store_put_ctr(r.store, ctr);
 	store_del_pod(r.store, pod);
 	cache_del_pod(r.cache, pod);
-	/* and one that came back under its id */
+	/* A pod and its container return with the same ids. */
 	pod = add_pod(r.cache, 50);
 	ctr = add_ctr(r.cache, pod, 50);
 	store_put_pod(r.store, pod);
@@ -490,7 +490,7 @@ static void blobs(void **state)
 	assert_true(store_pending(r.store));
 	commit(r.store);
 	assert_int_equal(store_put_blob(r.store, "balloons", "1.0", "abc", 3), 0);
-	assert_false(store_pending(r.store)); /* the same */
+	assert_false(store_pending(r.store)); /* an equal blob writes no record */
 	assert_int_equal(store_put_blob(r.store, "balloons", "1.1", "abc", 3), 0);
 	assert_true(store_pending(r.store));
 	assert_int_equal(store_put_blob(r.store, "static", "2", NULL, 17), 0);
@@ -511,7 +511,7 @@ static void blobs(void **state)
 	assert_string_equal(store_note(s, STORE_NOTE_POLICY, &len), "balloons");
 	assert_int_equal(len, 8);
 	assert_string_equal(store_note(s, "balloons", &len), "a note of a module's name");
-	/* they go into the new file as well */
+	/* The blobs are copied into the new file as well. */
 	commit(s);
 	(void)store_close(s);
 	s = open_at(p, STORE_FOUND);
@@ -550,7 +550,7 @@ static void blob_limits(void **state)
 	stop(&r, p);
 }
 
-/* ---- what is not used ------------------------------------------------------------------------ */
+/* ---- unusable files -------------------------------------------------------------------------- */
 
 static void reset(void **state)
 {
@@ -672,7 +672,7 @@ static void child_lets_go(void **state)
 		const void *blob = store_blob(s, "abc", &version, &len);
 		bool good =
 			blob && len == 5 && !memcmp(blob, "saved", 5) && !strcmp(version, "1.0");
-		/* what it keeps itself stays with it */
+		/* A blob that the child puts stays in its memory: no commit is pending. */
 		good = good && !store_put_blob(s, "abc", "1.0", "mine", 4) && !store_pending(s) &&
 		       !store_commit(s, &err) && store_blob(s, "abc", &version, &len) && len == 4;
 		(void)store_close(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the store share: a cache with something of everything in it, and a comparison
- * of two. */
+/* Shared fixture for the tests of the store: a cache with every kind of content, and a
+ * comparison of two caches. */
 #ifndef TEST_UNIT_T_STORE_H
 #define TEST_UNIT_T_STORE_H
 
@@ -32,7 +32,7 @@
 #define UNUSED __attribute__((unused))
 
 struct place {
-	char dir[256]; /* its parent is removed by place_fini */
+	char dir[256]; /* place_fini removes the parent of this directory */
 	char top[128];
 };
 
@@ -332,7 +332,7 @@ UNUSED static void same_ctr(const struct cache *ca, const struct ctr *a, const s
 	same_kvs(&a->annotations, &b->annotations);
 }
 
-/* The same objects in the same order, and the counts per CPU that follow from them. */
+/* Compares the objects, their order, and the CPU counts derived from them. */
 UNUSED static void same_cache(struct cache *a, struct cache *b)
 {
 	const struct pod *pa = cache_pods(a), *pb = cache_pods(b);
@@ -349,7 +349,7 @@ UNUSED static void same_cache(struct cache *a, struct cache *b)
 	}
 }
 
-/* Opens the place anew and compares. */
+/* Opens the store of the place again and compares its content with `want`. */
 UNUSED static void expect_restored(const struct place *p, struct cache *want)
 {
 	struct store *s = open_at(p, STORE_FOUND);
@@ -396,7 +396,7 @@ UNUSED static struct running run(const struct place *p, unsigned n_pods)
 	return r;
 }
 
-/* What the log has now, whether the process lives or not. */
+/* Closes the store and compares the log with the cache, as it is at this moment. */
 UNUSED static void stop(struct running *r, const struct place *p)
 {
 	(void)store_close(r->store);

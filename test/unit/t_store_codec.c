@@ -189,7 +189,7 @@ static void decisions(void **state)
 		struct record r;
 		size_t len;
 		ctr->cur.group = ctr->cur.exclusive ? 7 : 0;
-		/* of every other one an update is outstanding */
+		/* every second container has an outstanding update */
 		ctr->sent.shares = ctr->seq % 2 ? 512 : RP_NOT_SET;
 		record_of_decision(&r, ctr, cache_policy_name(b->cache, ctr->cur.policy));
 		uint8_t *data = pack(&r, &len);
@@ -245,7 +245,7 @@ static void blobs(void **state)
 	free(data);
 }
 
-/* ---- what must be refused -------------------------------------------------------------------- */
+/* ---- invalid records ------------------------------------------------------------------------- */
 
 static char *repeat(char c, size_t n)
 {
@@ -403,7 +403,7 @@ static void facts_limits(void **state)
 		try_facts(b, &m, "of -1");
 		*needs[i] = 0;
 	}
-	/* what a runtime asked for is kept, however odd */
+	/* Requests of a runtime are stored, even if they make no sense. */
 	requested.has_shares = requested.has_quota = true;
 	requested.shares = requested.quota = -7;
 	m.has_flags = true;

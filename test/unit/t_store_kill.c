@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was committed survives SIGKILL at any instruction. A child works on the store and tells, in
- * shared memory, which step it is about to commit and which it has committed; the parent kills it
- * at a random time and looks at what is there. Each step changes several containers in one commit,
- * so that a half of one would show. There are two kinds of work: commits of whatever there is, and
- * the pipeline's, in which many containers share CPUs that others take and give back. Now and then
- * the log is written anew.
- *
- * NRI_RP_TEST_KILLS sets how often.
+ * Committed records survive SIGKILL at any instruction. A child works on the store and publishes in
+ * shared memory the step that it is about to commit and the last committed step. The parent kills
+ * it at a random time and checks the stored state. Each step changes several containers in one
+ * commit, which reveals a half-written commit. There are two kinds of work: arbitrary commits, and
+ * commits of the pipeline, in which many containers share CPUs that exclusive containers take and
+ * release. At times the log is rewritten. NRI_RP_TEST_KILLS sets the number of kills.
  */
 #include "t_store.h"
 
@@ -21,12 +19,12 @@
 
 struct progress {
 	volatile uint64_t begun, done;
-	volatile uint64_t told; /* of `moving`: what the runtime has been told of */
+	volatile uint64_t told; /* last step that the runtime has acknowledged, for `moving` */
 };
 
 /* The state after a step follows from its number alone. */
 struct work {
-	/* may be NULL: what comes after each start */
+	/* work after each start; NULL: none */
 	void (*synchronize)(struct cache *c, const struct progress *progress);
 	void (*step_to)(struct store *s, struct cache *c, uint64_t step);
 	void (*answered)(struct store *s, struct cache *c, uint64_t step,
@@ -120,7 +118,7 @@ static bool owns_after(uint64_t step, unsigned i)
 	return (step + 3 * i) % 4 < 2;
 }
 
-/* Nobody comes twice. */
+/* Returns the number of the owner in this slot. No number is used twice. */
 static unsigned owner_number(uint64_t step, unsigned i)
 {
 	return FIRST_OWNER + OWNERS * (unsigned)(step - (step + 3 * i) % 4) + i;
@@ -136,7 +134,8 @@ static void shared_after(uint64_t step, char ret[128])
 	assert_true(rp_ids_format(rp_ids_of(&ids), ret, 128) < 128);
 }
 
-/* One in eleven steps changes more of a sharer than its set. */
+/* Returns the CPU shares after a step. A step in eleven changes more of a sharer than its CPU
+ * set. */
 static int64_t shares_after(uint64_t step, unsigned i)
 {
 	return (int64_t)(1000 + step - (step + i) % 11);
@@ -182,8 +181,8 @@ static struct ctr *sharer(struct store *s, struct cache *c, unsigned i)
 	return ctr;
 }
 
-/* What the runtime says that it has goes over what was stored: acknowledgements wait for the next
- * commit, and are lost before. */
+/* Applies the values that the runtime reports over the stored ones, because acknowledgements are
+ * stored with the next commit and may have been lost. */
 static void hear_all(struct cache *c, const struct progress *progress)
 {
 	char told[128];
@@ -217,7 +216,7 @@ static void move_to(struct store *s, struct cache *c, uint64_t step)
 	txn_end(t);
 }
 
-/* The runtime has the answer, and says that it did as it was told. */
+/* Records the acknowledgement of the runtime for all updates of the step. */
 static void take_word(struct store *s, struct cache *c, uint64_t step, struct progress *progress)
 {
 	progress->told = step;
@@ -260,7 +259,7 @@ static void check_moved(struct cache *c, uint64_t step, const struct progress *p
 		assert_non_null(ctr);
 		assert_string_equal(ctr->cur.cpus->text, shared);
 		assert_true(ctr->cur.shares == shares_after(step, i));
-		/* nobody would tell the runtime */
+		/* an equal value would not be sent again */
 		if (ctr->acked.cpus && str_eq(ctr->acked.cpus->text, shared))
 			assert_string_equal(told, shared);
 	}

@@ -10,7 +10,7 @@
 
 #define STEPS 6000u
 #define CTRS_MAX 24u
-#define SLOTS 64u /* CPU 200 + slot may be somebody's own */
+#define SLOTS 64u /* CPU 200 + slot may be an exclusive CPU of a container */
 #define NAMES 6u
 
 struct model {
@@ -27,7 +27,7 @@ static unsigned draw(struct model *m, unsigned n)
 	return (unsigned)rand_r(&m->seed) % n;
 }
 
-/* ---- what a death leaves --------------------------------------------------------------------- */
+/* ---- state after a kill ---------------------------------------------------------------------- */
 
 static void check_kept(const struct model *m, const struct store *s)
 {
@@ -118,7 +118,7 @@ static void decide_anew(struct model *m)
 	store_put_ctr(m->r.store, ctr);
 }
 
-/* All who own nothing, or some of them, get other CPUs. */
+/* Gives other CPUs to some or all containers without exclusive CPUs. */
 static void move(struct model *m)
 {
 	char cpus[32];

@@ -17,7 +17,7 @@
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define UNTOUCHED INT64_C(-4711)
 
-/* One table row of a parser: what goes in, what it returns, what comes out. */
+/* A table row of a parser: its text, its result and its value. */
 struct row {
 	const char *text;
 	int r;

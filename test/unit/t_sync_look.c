@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a packed SynchronizeRequest says of itself before anything of it is unpacked. */
+/* Facts that a packed SynchronizeRequest reveals before it is unpacked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The topology-aware policy from outside, where stories do not reach: the clock, odd machines,
- * and what is said of those that fit no more. */
+/* The topology-aware policy in cases that stories do not cover: the clock, unusual machines, and
+ * the reports on containers that no longer fit. */
 #include "test/unit/t_ta.h"
 
 #define PLAIN "{reservedResources: {cpu: 750m}, preferIsolatedCPUs: false}"
@@ -77,9 +77,9 @@ static void test_machines(void **state)
 	}
 }
 
-/* ---- what people are told -------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
-/* One that runs and fits no more says what it lacks, until it fits. */
+/* A running container that no longer fits reports its missing resources until it fits. */
 static void test_misfit_says_why(void **state)
 {
 	(void)state;
@@ -96,8 +96,8 @@ static void test_misfit_says_why(void **state)
 	assert_int_equal(fake_configure(f, PLAIN), 0);
 	assert_null(fake_degraded(f, big));
 	assert_null(fake_degraded(f, other));
-	/* what the machine lacks is not refused, and what has been told is not told again by
-	 * another configuration */
+	/* A lack caused by the topology does not refuse the configuration, and a report is not
+	 * repeated by the next configuration. */
 	assert_int_equal(fake_set_offline(f, "11-15"), 0);
 	assert_int_equal(fake_configure(f, PLAIN), 0);
 	rp_ctr misfit = fake_degraded(f, big) ? big : other;

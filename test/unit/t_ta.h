@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of topology-aware share: its module on a machine, and containers that it places or
- * refuses. */
+/* Shared fixture for the tests of topology-aware: its module on a topology, and containers that
+ * it places or refuses. */
 #ifndef TEST_UNIT_T_TA_H
 #define TEST_UNIT_T_TA_H
 
@@ -57,7 +57,7 @@ UNUSED static rp_ctr guaranteed(struct fake_host *f, const char *name, int64_t m
 					 .annotations = annotations});
 }
 
-/* Nothing changes by it. */
+/* Checks that the container is refused and that the pools are unchanged. */
 UNUSED static void assert_refused(struct fake_host *f, const struct fake_ctr *desc, const char *why)
 {
 	uint32_t n = fake_n_ctrs(f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people write at their pods: topology hints, CPU and scheduling classes, interrupts; where it
- * leads, and how it is refused. */
+/* Annotations of pods: topology hints, CPU and scheduling classes, interrupts; their effects and
+ * the errors of invalid ones. */
 #include "test/unit/t_ta.h"
 
 static const struct fake_machine with_memory = {
@@ -126,7 +126,7 @@ static void test_refused_hints(void **state)
 	fake_host_free(f);
 }
 
-/* What every pod has, and what is only read, says nothing of what a container works with. */
+/* Mounts that every pod has and mounts that are read-only give no hints. */
 static void test_boring_mounts(void **state)
 {
 	static const struct {
@@ -181,7 +181,7 @@ static void test_devices(void **state)
 	}
 }
 
-/* ---- what hints do --------------------------------------------------------------------------- */
+/* ---- effects of hints ------------------------------------------------------------------------ */
 
 /* Memory without CPUs, in whose node nobody can run: near it is the pool that it belongs to. */
 static void test_memory_hint(void **state)
@@ -219,7 +219,7 @@ static void test_too_many(void **state)
 					     .annotations = annotations});
 	assert_true(within(fake_cpus(f, c), "12-15"));
 	assert_non_null(strstr(fake_log(f), "more than 64 topology hints: ignoring that of h64"));
-	/* what is kept of it has room for fewer */
+	/* The saved record has room for fewer hints. */
 	assert_non_null(strstr(fake_log(f), "topology hints will be forgotten"));
 	assert_int_equal(fake_restart(f), 0);
 	assert_true(within(fake_cpus(f, c), "12-15"));
@@ -275,7 +275,7 @@ static void test_pick(void **state)
 		assert_int_equal(n_in(cpus, "0-15"), rows[i].mcpu / 1000);
 		assert_true(n_in(cpus, "12-15") >= rows[i].near_gpu);
 		assert_true(n_in(cpus, "4-7") >= rows[i].near_nic);
-		/* and again after a restart, when devices are no longer known */
+		/* the restart no longer reports devices, and the placement is unchanged */
 		char *before = strdup(cpus);
 		assert_int_equal(fake_restart(f), 0);
 		assert_string_equal(fake_exclusive(f, c), before);
@@ -294,7 +294,7 @@ static const char *placed(struct fake_host *f, const char *name, const char *ann
 							   .pod_resources = pod_resources}));
 }
 
-/* What the kubelet says counts like other hints, by the name of the resource. */
+/* Pod resources of the kubelet are treated like other hints, by their resource name. */
 static void test_pod_resources(void **state)
 {
 	static const struct {
@@ -354,8 +354,8 @@ static void test_strict_pod_resources(void **state)
 	fake_host_free(f);
 }
 
-/* One CPU cannot be near two devices; without the annotation, and where there is no room near one,
- * it is as for others. */
+/* A single CPU cannot be near two devices. Without the annotation, or without free CPUs near a
+ * device, the usual placement applies. */
 static void test_not_picked(void **state)
 {
 	struct fake_host *f = start_with(&small, PLAIN);

@@ -96,7 +96,8 @@ static const char *affinity(struct fake_host *f, unsigned number)
 
 #define IRQ "irq-affinity" DOMAIN "="
 
-/* One container's claim against another's mask: whose comes first is in the mask's mode. */
+/* The claim of a container meets the mask of another one: the mode of the mask decides which
+ * takes precedence. */
 static void test_claim_and_mask(void **state)
 {
 	(void)state;

@@ -66,7 +66,7 @@ static void accept(struct model *m, struct held *c, uint64_t from)
 		differs(m, c, "exclusive CPUs that it may not have");
 }
 
-/* What everybody has to have now. */
+/* Checks the invariants of every container. */
 static void check(const struct model *m)
 {
 	for (unsigned i = 0; i < m->n_held; i++) {
@@ -305,7 +305,7 @@ static void random_container(struct model *m, const uint64_t *near, struct held 
 		c->hint[c->n_hints] = near[device];
 		(void)snprintf(devices + n, sizeof devices - n, "/dev/d%u:c7:%u;", device, device);
 		if (c->n_hints && c->hint[1] == c->hint[0])
-			break; /* the same device twice is one hint */
+			break; /* a device that occurs twice gives a single hint */
 	}
 	annotate(&m->notes[c->pod], annotations, sizeof annotations);
 	(void)snprintf(pod, sizeof pod, "p%u", c->pod);
@@ -327,7 +327,7 @@ static void random_container(struct model *m, const uint64_t *near, struct held 
 	ask(m, c);
 }
 
-/* ---- what happens ---------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void create(struct model *m, const uint64_t *near)
 {

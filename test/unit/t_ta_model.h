@@ -27,14 +27,14 @@ struct pool {
 	uint64_t memory[N_TYPES]; /* nodes */
 };
 
-/* What a pod's annotations say; -1: nothing. */
+/* Annotations of a pod; -1: not set. */
 struct notes {
 	int shared, isolated, required, reserved, priority, level, types;
 	char likes[2], hates[2]; /* the first of the two names and the second; 0: none */
 	bool hides;
 };
 
-/* A container, what it asks for as the policy sees it, and what it has. */
+/* A container with its requirements as the policy sees them, and its allocation. */
 struct held {
 	rp_ctr ctr;
 	unsigned pod, qos;
@@ -48,7 +48,7 @@ struct held {
 	bool isolate, strict;
 	enum priority priority;
 	unsigned level, types;
-	/* has */
+	/* allocation */
 	int pool;
 	enum kind kind;
 	uint64_t exclusive, zone;
@@ -108,7 +108,7 @@ static const char *list(uint64_t set, char *text, size_t size)
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-/* Closes a pool: what has no parent since the `first` one is below it. */
+/* Closes a pool: pools since `first` that have no parent become its children. */
 static void add_pool(struct model *m, int first, unsigned level, uint64_t cpus, const char *name)
 {
 	assert_true(m->n_pools < (int)N_POOLS);
@@ -273,7 +273,7 @@ static unsigned links(const struct model *m, int from, int to)
 		       : m->pools[to].depth - m->pools[from].depth;
 }
 
-/* ---- what is left ---------------------------------------------------------------------------- */
+/* ---- free resources -------------------------------------------------------------------------- */
 
 static uint64_t taken(const struct model *m)
 {
@@ -413,7 +413,7 @@ static uint64_t offered(const struct model *m, int pool, unsigned types)
 	return zone;
 }
 
-/* ---- what a container asks for --------------------------------------------------------------- */
+/* ---- requirements of a container ------------------------------------------------------------- */
 
 static void ask_shared(struct held *c)
 {

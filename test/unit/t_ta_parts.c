@@ -24,7 +24,7 @@ static struct fake_host *start(void)
 	return f;
 }
 
-/* Whatever is kept with a container is read back the same. */
+/* The record of a container is equal after it has been saved and read again. */
 static void test_records(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology-aware with CPU classes of Speed Select: which pool, which CPUs, what is published, what
- * is set up and taken back. */
+/* topology-aware with CPU classes of Speed Select: choice of pool and CPUs, published zones,
+ * setup and undo. */
 #include "test/unit/t_punits.h"
 
 /* Two packages of two memory nodes of four CPUs; a punit a node. */

@@ -65,7 +65,7 @@ static rp_ctr crowd_out(struct fake_host *f, const char *annotations)
 	return c;
 }
 
-/* ---- who moves ------------------------------------------------------------------------------- */
+/* ---- choice of the container to move --------------------------------------------------------- */
 
 static void test_left_alone(void **state)
 {
@@ -124,7 +124,8 @@ static void test_budget(void **state)
 	fake_host_free(f);
 }
 
-/* One that wanted less than it has and kept its CPUs, as nothing else was to be had. */
+/* A container that requested less than it has, and kept its CPUs because there was no other
+ * choice. */
 static void test_kept_and_lowered(void **state)
 {
 	(void)state;
@@ -194,8 +195,8 @@ static void test_no_chase(void **state)
 
 /* ---- lack of something ----------------------------------------------------------------------- */
 
-/* Of two sockets that are as good as each other the one that has more left: for one that lacks
- * CPUs, and for nobody else. */
+/* Two sockets are equally good: the container goes to the one with more free CPUs if it lacks
+ * CPUs, and only then. */
 static void test_spread(void **state)
 {
 	(void)state;
@@ -241,7 +242,7 @@ static void test_nothing_to_do(void **state)
 	(void)state;
 	struct fake_host *f = fake_host_new(&small);
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
-	assert_int_equal(rebalance(f, 0), 0); /* nothing is in force yet */
+	assert_int_equal(rebalance(f, 0), 0); /* no configuration is active yet */
 	fake_host_free(f);
 	f = start(&small, "{packing: balanced, reservedResources: {cpu: 1}, pinCPU: false, "
 			  "pinMemory: false}");
@@ -252,7 +253,7 @@ static void test_nothing_to_do(void **state)
 	fake_host_free(f);
 }
 
-/* Everything that people see of the pools, and where everybody is. */
+/* Returns the zones and the placement of every container as text. */
 static char *image(struct fake_host *f, const rp_ctr *live, uint32_t n)
 {
 	size_t size;
@@ -345,7 +346,7 @@ struct load {
 	struct fake_host *f;
 	rp_ctr live[N_LIVE];
 	bool kept[N_LIVE]; /* annotated to stay */
-	/* hyperthreads: what it sees of its own CPUs depends on the shared ones */
+	/* annotated to hide hyperthreads: its visible CPUs depend on the shared ones */
 	bool hides[N_LIVE];
 	uint32_t n;
 };
@@ -379,8 +380,8 @@ static void check(struct load *l)
 				fail_msg("containers %u and %u share exclusive CPUs", i, k);
 }
 
-/* Only who is counted has got other memory or other exclusive CPUs; who is annotated to stay has
- * not. */
+/* Counts containers whose memory or exclusive CPUs changed. Containers annotated to stay must
+ * not change. */
 static uint32_t count_changed(struct load *l, char *const was[N_LIVE])
 {
 	uint32_t n = 0;
@@ -415,7 +416,7 @@ static void one_round(struct load *l, uint64_t budget, uint64_t *ret_n)
 	check(l);
 }
 
-/* Until nobody moves any more. */
+/* Rebalances until no container moves. Returns the number of moves. */
 static uint64_t settle(struct load *l, uint64_t budget)
 {
 	uint64_t all = 0, n = 1;
@@ -439,7 +440,7 @@ static uint64_t run_random(const struct fake_machine *m, const char *config, uin
 		come_and_go(&l, &seed);
 		come_and_go(&twin, &seed_twin);
 		uint64_t n = settle(&l, budget);
-		/* The same events, the same places; a restart finds nothing to do. */
+		/* Equal events lead to equal places, and a restart changes nothing. */
 		assert_int_equal(settle(&twin, budget), n);
 		assert_int_equal(fake_restart(twin.f), 0);
 		assert_int_equal(fake_n_changed(twin.f), 0);
@@ -467,7 +468,7 @@ static void test_random(void **state)
 				  seed);
 		all += run_random(&caches, TOGETHER, seed);
 	}
-	assert_true(all > 20); /* else nothing was tested */
+	assert_true(all > 20); /* the test needs moves to be meaningful */
 }
 
 int main(void)

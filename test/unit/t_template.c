@@ -59,11 +59,11 @@ static void test_hotplug(void **state)
 	assert_string_equal(fake_cpus(f, sys), "1");
 	assert_string_equal(fake_cpus(f, app), "2-7");
 	assert_string_equal(fake_cpus(f, create(f, "late", "default", 0)), "2-7");
-	/* what is reserved stays reserved, CPU 0 or not */
+	/* Reserved CPUs stay reserved, with or without CPU 0. */
 	assert_int_equal(fake_set_offline(f, ""), 0);
 	assert_string_equal(fake_cpus(f, sys), "1");
 	assert_string_equal(fake_cpus(f, app), "0,2-15");
-	/* nothing is left for the others but what is reserved */
+	/* Without other CPUs, containers run on the reserved ones. */
 	assert_int_equal(fake_set_offline(f, "1-15"), 0);
 	assert_string_equal(fake_cpus(f, app), "0");
 	fake_host_free(f);
@@ -89,7 +89,7 @@ static void test_exclusive(void **state)
 	rp_ctr part = guaranteed(f, "part", 1500), big = guaranteed(f, "big", 10000);
 	assert_int_equal(fake_allocate(f, part), 0);
 	assert_string_equal(fake_cpus(f, part), "6-15");
-	/* one has to stay for those who share */
+	/* A CPU must remain for shared containers. */
 	assert_int_equal(fake_allocate(f, big), -RP_ENOSPC);
 	assert_non_null(strstr(fake_error(f), "fewer than 10 CPUs are free"));
 	assert_int_equal(fake_restart(f), 0);

@@ -202,7 +202,7 @@ static void test_old_kernel(void **state)
 	topo_free(t);
 }
 
-/* Only numbers, no lists: each core is asked. */
+/* Without lists of CPUs, the ids of each core are used. */
 static void test_ids_without_lists(void **state)
 {
 	const struct tree *tree = *state;
@@ -338,7 +338,7 @@ static void test_clusters(void **state)
 	assert_ids(unit_of(t, RP_LEVEL_CLUSTER, 2).cpus, "8-15");
 	assert_int_equal(cpu_of(t, 6).cluster_id, 6);
 	topo_free(t);
-	/* The same number in two dies are two clusters. */
+	/* An equal number in two dies identifies two clusters. */
 	for (unsigned cpu = 0; cpu < 16; cpu++)
 		tree_put_cpu(tree, cpu, "topology/cluster_id", "65535");
 	t = tree_read(tree);
@@ -550,7 +550,7 @@ static void test_faulty_caches(void **state)
 	}
 }
 
-/* Two that have the same cache do not agree on who has it. */
+/* CPUs that share a cache disagree on the CPUs that share it. */
 static void test_overlapping_caches(void **state)
 {
 	const struct tree *tree = *state;
@@ -561,7 +561,7 @@ static void test_overlapping_caches(void **state)
 	assert_ids(unit_of(t, RP_LEVEL_L3, 0).cpus, "0-3");
 	assert_ids(unit_of(t, RP_LEVEL_L3, 1).cpus, "4-7");
 	topo_free(t);
-	/* The same cache under two numbers counts once. */
+	/* A cache with two numbers counts once. */
 	tree_put_cpu(tree, 0, "cache/index3/shared_cpu_list", "0-7");
 	tree_cache(tree, 0, 4, 3, "Unified", 16384, 9, "0-7");
 	t = tree_read_noted(tree, "cpu0: shares a level 3 cache with CPUs that list another");
@@ -655,7 +655,8 @@ static void test_frequencies(void **state)
 	topo_free(t);
 }
 
-/* They are read when asked for, once, and not for those who do not ask. */
+/* Frequencies are read on the first request for them, once, and not for callers that do not need
+ * them. */
 static void test_frequencies_are_lazy(void **state)
 {
 	const struct tree *tree = *state;
@@ -672,8 +673,8 @@ static void test_frequencies_are_lazy(void **state)
 	topo_free(t);
 }
 
-/* What one reader knows another one takes, but for what it knows itself; nothing is read any
- * more. */
+/* A snapshot takes the frequencies that another one has read, except those that it has read
+ * itself, and reads no files afterwards. */
 static void test_frequencies_are_told(void **state)
 {
 	const struct tree *tree = *state;

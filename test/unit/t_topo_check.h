@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds for every snapshot, however odd the tree it was read from. `check` is what to do with
- * a condition. */
+/* Invariants of every snapshot, for any tree. The includer defines `check`, which handles a
+ * condition. */
 #ifndef T_TOPO_CHECK_H
 #define T_TOPO_CHECK_H
 

@@ -79,7 +79,7 @@ static void test_numbers(void **state)
 	topo_free(t);
 }
 
-/* One fact is enough for the other. */
+/* The CPUs of a device determine its nodes, and its nodes determine its CPUs. */
 static void test_what_follows(void **state)
 {
 	const struct tree *tree = *state;
@@ -100,7 +100,7 @@ static void test_what_follows(void **state)
 	topo_free(t);
 }
 
-/* "No node": what is listed as local then is every CPU, and says nothing. */
+/* A device without a node lists every CPU as local, so the list is ignored. */
 static void test_nowhere(void **state)
 {
 	const struct tree *tree = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/lib/topo: what has changed between two snapshots, and the table for people. */
+/* core/lib/topo: differences between two snapshots, and the table for users. */
 #include "test/unit/t_topo_tree.h"
 
 static bool diff_now(const struct tree *tree, const struct topo *old, struct topo_change *ret)

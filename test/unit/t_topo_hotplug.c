@@ -150,8 +150,8 @@ static void test_others_do_not_matter(void **state)
 	assert_int_equal(f->n_told, 0);
 }
 
-/* What others send does not even wake the daemon: the filter in the kernel drops it, which a sender
- * cannot see. */
+/* Messages of other senders do not wake the daemon: the socket filter in the kernel drops them,
+ * which the sender cannot detect. */
 static void test_filter(void **state)
 {
 	struct fixture *f = *state;
@@ -196,7 +196,7 @@ static void send_again(void *arg)
 		(void)loop_timer_arm(f->again, HOTPLUG_QUIET_MS / 4);
 }
 
-/* Events that do not end are told of nevertheless. */
+/* An endless series of events is reported while it continues. */
 static void test_endless_burst(void **state)
 {
 	struct fixture *f = *state;

@@ -15,7 +15,7 @@ static void put_tier(const struct tree *tree, unsigned tier, const char *nodes)
 	tree_put(tree, path, "%s\n", nodes);
 }
 
-/* One package of two CPUs on node 0; the test adds what it needs. */
+/* Creates a package of two CPUs on node 0, to which tests add more. */
 static void small_machine(const struct tree *tree)
 {
 	tree_del(tree, "sys");
@@ -73,7 +73,7 @@ static void test_no_meminfo(void **state)
 	topo_free(t);
 }
 
-/* Numbers with holes: distances go by what is online. */
+/* Node numbers have gaps: distances are listed by online node. */
 static void test_sparse_nodes(void **state)
 {
 	const struct tree *tree = *state;
@@ -134,7 +134,7 @@ static void test_distances(void **state)
 		t = tree_read_noted(tree, "node1/distance: not one number for each online node");
 		topo_check(t);
 		assert_int_equal(topo_distance(t, 1, 1), 10);
-		assert_int_equal(topo_distance(t, 1, 0), 20); /* what the other side says */
+		assert_int_equal(topo_distance(t, 1, 0), 20); /* taken from the other node's list */
 		topo_free(t);
 	}
 	for (unsigned i = 0; i < 4; i++) {
@@ -183,7 +183,7 @@ static void test_node_memory(void **state)
 	topo_check(t);
 	assert_ids(topo_ids(t, RP_NODES_MEMORY), "0,2-3");
 	assert_ids(topo_ids(t, RP_NODES_NORMAL), "0,3");
-	assert_int_equal(node_of(t, 1).type, RP_MEM_DRAM); /* it has CPUs */
+	assert_int_equal(node_of(t, 1).type, RP_MEM_DRAM); /* a node with CPUs */
 	assert_int_equal(node_of(t, 2).normal, 0);
 	topo_free(t);
 	static const char *const bad[] = {"", "Node 1 MemTotal: many kB", "Node 1 MemTotal: 5",
@@ -256,7 +256,7 @@ static void test_types_by_size(void **state)
 	assert_int_equal(node_of(t, 2).type, RP_MEM_PMEM);
 	assert_int_equal(node_of(t, 3).type, RP_MEM_PMEM);
 	topo_free(t);
-	/* Nothing to compare with. */
+	/* There are no distances to compare. */
 	tree_node(tree, 0, "0-1", 0, "10 20 20 20");
 	t = tree_read(tree);
 	assert_int_equal(node_of(t, 0).type, RP_MEM_DRAM);

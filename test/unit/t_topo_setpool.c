@@ -95,7 +95,8 @@ static void test_far_ids(void **state)
 	rp_idset_clear(&set);
 	rp_idset_add(&set, 8191 - 58);
 	far = add(f, &set);
-	assert_int_equal(f->pool.n_used, 2); /* the same word, with more zeros */
+	/* shares the word of the first set, with more leading zeros */
+	assert_int_equal(f->pool.n_used, 2);
 	(void)add(f, &set);
 	assert_int_equal(f->pool.n_used, 2);
 	assert_int_equal(rp_ids_first(near), 5);

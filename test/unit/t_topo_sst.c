@@ -129,7 +129,7 @@ static void test_mailbox_switches(void **state)
 	assert_int_equal(sst_set_cp(&tree->root, AT(0, 0, 0), true, RP_SST_ORDERED), 0);
 	assert_true(fs_read(&tree->root, DEVICE ".now", text, sizeof text) > 0);
 	assert_non_null(strstr(text, "punit 0 0 on 1 ordered 1\npm 0 0 1\n"));
-	/* That one of them is refused is no failure … */
+	/* An error of power management is ignored. */
 	tree_put(tree, DEVICE ".fail", "pm %d\n", ENXIO);
 	assert_int_equal(sst_set_cp(&tree->root, AT(1, 0, 8), true, RP_SST_PROPORTIONAL), 0);
 	assert_int_equal(sst_punit_now(&tree->root, AT(1, 0, 8), &now), 0);
@@ -138,7 +138,7 @@ static void test_mailbox_switches(void **state)
 	assert_int_equal(sst_set_cp(&tree->root, AT(1, 0, 8), false, RP_SST_ORDERED), 0);
 	assert_int_equal(sst_punit_now(&tree->root, AT(1, 0, 8), &now), 0);
 	assert_int_equal(now.enabled, 0);
-	/* … that of the other is. */
+	/* An error of core power is returned. */
 	tree_put(tree, DEVICE ".fail", "cp %d\n", EPERM);
 	assert_int_equal(sst_set_cp(&tree->root, AT(1, 0, 8), true, RP_SST_ORDERED), -EPERM);
 }
@@ -157,7 +157,7 @@ static void test_none(void **state)
 {
 	const struct tree *tree = *state;
 	no_platform(tree, "missing /dev/isst_interface");
-	/* Of a kind that nobody knows; then without CPUs that are here. */
+	/* An unknown interface version, then a device without CPUs of this machine. */
 	put_device(tree, "api 0\n");
 	no_platform(tree, "cannot find the CPUs");
 	put_device(tree, tpmi);
@@ -206,7 +206,7 @@ static void test_snapshot(void **state)
 	topo_free(next);
 }
 
-/* Who knows less gets less. */
+/* A caller with a shorter struct gets only the members that it has. */
 static void test_short_struct(void **state)
 {
 	const struct tree *tree = *state;

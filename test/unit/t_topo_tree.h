@@ -253,7 +253,7 @@ static inline struct topo *tree_read(const struct tree *t)
 	return topo;
 }
 
-/* The same when something has to be noted, and about what. */
+/* Reads the topology and checks that a note contains `part`. */
 static inline struct topo *tree_read_noted(const struct tree *t, const char *part)
 {
 	struct topo *topo = tree_read(t);

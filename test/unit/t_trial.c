@@ -41,7 +41,7 @@ static int setup(void **state)
 	return crumb_open(path, &crumb, NULL);
 }
 
-/* Whatever a trial did: no death was left, no child either. */
+/* Checks that the trial left neither a crumb nor a child. */
 static int teardown(void **state)
 {
 	(void)state;
@@ -360,7 +360,7 @@ static void test_limits(void **state)
 	assert_int_equal(res.size, strlen(text));
 	assert_memory_equal(res.data, text, res.size);
 	trial_result_fini(&res);
-	/* What the parent may not exceed, the child may not either. */
+	/* The limits of the child do not exceed the limits of the parent. */
 	struct rlimit old, low;
 	assert_int_equal(getrlimit(RLIMIT_CPU, &old), 0);
 	pid_t pid = fork();
@@ -378,7 +378,7 @@ static void test_limits(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* ---- what the child has ---------------------------------------------------------------------- */
+/* ---- the child's environment ----------------------------------------------------------------- */
 
 static void on_signal(int signo)
 {
@@ -446,7 +446,7 @@ static void test_surroundings(void **state)
 	assert_non_null(strstr(err.text, "17 descriptors to keep"));
 }
 
-/* It can look records up, and its crumbs do not count. */
+/* The child can read the crumb's records, and its own crumbs are ignored. */
 static int use_crumb(void *arg, struct buf *out, struct err *err)
 {
 	(void)arg;
@@ -470,7 +470,7 @@ static void test_crumb_detached(void **state)
 	struct trial_result res = run(&s);
 	assert_int_equal(res.outcome, TRIAL_CRASHED);
 	trial_result_fini(&res);
-	pid_t pid = fork(); /* stands for the daemon's death: the file is left as it is */
+	pid_t pid = fork(); /* stands for the death of the daemon: the file remains unchanged */
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -594,7 +594,7 @@ static void test_vandals(void **state)
 	       "tried");
 }
 
-/* ---- what it warns of ------------------------------------------------------------------------ */
+/* ---- warnings -------------------------------------------------------------------------------- */
 
 static int warn(void *arg, struct buf *out, struct err *err)
 {
@@ -604,8 +604,8 @@ static int warn(void *arg, struct buf *out, struct err *err)
 	return *result ? err_set(err, *result, "no") : 0;
 }
 
-/* One after the other, what is logged of a trial by its end, and what when its answer turns out to
- * be of no use. */
+/* Runs a trial and returns the lines logged at its end and the lines logged when its answer
+ * proves useless. */
 static void run_and_tell(int result, char at_its_end[512], char later[512])
 {
 	struct trial_spec s = spec_of(warn, &result);
@@ -744,7 +744,7 @@ static void test_cancel(void **state)
 	loop = loop_free(loop);
 }
 
-/* The daemon dies: so does what it tried. */
+/* The death of the daemon ends its trial. */
 static void test_parent_dies(void **state)
 {
 	(void)state;
@@ -755,7 +755,7 @@ static void test_parent_dies(void **state)
 		loop_setup();
 		struct trial_spec s = spec_of(hang, NULL);
 		s.loop = loop;
-		s.crumb = NULL; /* is this process's parent's */
+		s.crumb = NULL; /* the crumb belongs to the parent of this process */
 		s.limits.time_ms = 60000;
 		s.keep_fds[0] = fds[1];
 		s.n_keep_fds = 1;

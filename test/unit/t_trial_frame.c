@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the child of a trial sends, byte by byte, and what is read of a report. */
+/* The frames that the child of a trial sends, byte by byte, and the reading of its report. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 #define DATA_MAX 64u
 
-/* What frame_send() puts into a pipe; there is room for it. */
+/* Writes a frame into a pipe with frame_send() and returns its size. */
 static size_t sent(int code, const char *why, const char *data, size_t data_max, uint8_t *ret,
 		   size_t size)
 {
@@ -62,7 +62,7 @@ static void byte_by_byte(void **state)
 	assert_memory_equal(a.text, "no room", 7);
 	assert_int_equal(a.size, 7);
 	assert_memory_equal(a.data, "payload", 7);
-	/* a module that goes on writing */
+	/* a module that continues to write */
 	assert_int_equal(add(&f, bytes, 1), FRAME_GARBLED);
 	assert_false(frame_get(&f, &a));
 	buf_fini(&f.in);
@@ -134,7 +134,7 @@ static void reports(void **state)
 	assert_true(r.message->restart_needed);
 	assert_string_equal(r.message->warnings, "");
 	report_fini(&r);
-	/* nothing to tell */
+	/* an empty report */
 	assert_int_equal(report_read(buf_bytes(&b), 0, &r, &err), 0);
 	assert_int_equal(r.n_moves, 0);
 	report_fini(&r);

@@ -55,7 +55,7 @@ struct fixture {
 	struct loop_timer *watchdog, *pause;
 	struct end a, b;
 	unsigned n_done;
-	int fd; /* the other end, when it is played by hand */
+	int fd; /* socket of the peer, if the test plays it */
 };
 
 static void on_watchdog(void *arg)
@@ -69,7 +69,7 @@ static void on_pause(void *arg)
 	loop_stop(arg);
 }
 
-/* Every callback stops the loop, so that conditions are looked at after each. */
+/* Waits for the condition: every callback stops the loop, after which the condition is checked. */
 #define WAIT(f, condition)                                                                         \
 	while (!(condition)) {                                                                     \
 		loop_timer_arm((f)->watchdog, WATCHDOG_MS);                                        \
@@ -633,7 +633,7 @@ static void test_free_answers_pending(void **state)
 	assert_int_equal(-EREMOTEIO, r.error);
 	assert_int_equal(TTRPC_UNAVAILABLE, r.code);
 	WAIT(f, f->a.n_closed);
-	assert_int_equal(0, f->b.n_closed); /* it was no surprise there */
+	assert_int_equal(0, f->b.n_closed); /* trunk_free() does not report its own closing */
 }
 
 static void test_free_cancels_calls(void **state)

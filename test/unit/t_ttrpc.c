@@ -261,7 +261,7 @@ static void test_response_decode(void **state)
 	struct ttrpc_response r;
 	assert_int_equal(0, ttrpc_response_decode(NULL, 0, &r, NULL));
 	assert_int_equal(0, r.code);
-	/* Two statuses are merged; fields nobody knows are skipped. */
+	/* Two statuses are merged, and unknown fields are skipped. */
 	assert_int_equal(
 		0, ttrpc_response_decode(BYTES(0x0a, 2, 0x08, 5, 0x0a, 3, 0x12, 1, 'x', 0x18, 9),
 					 &r, NULL));

@@ -172,7 +172,7 @@ static int teardown(void **state)
 {
 	struct place *p = *state;
 	assert_int_equal(count_open(), p->n_open);
-	assert_int_equal(rmdir(p->dir), 0); /* it is empty */
+	assert_int_equal(rmdir(p->dir), 0); /* no files are left in the directory */
 	free(p);
 	return 0;
 }
@@ -247,7 +247,7 @@ static void test_listening_fails(void **state)
 	}
 }
 
-/* Whether somebody listens on what is there cannot be found out: it is left alone. */
+/* The socket may have a listener, which cannot be determined: the socket is left. */
 static void test_what_may_be_in_use_stays(void **state)
 {
 	static const struct {
@@ -256,7 +256,7 @@ static void test_what_may_be_in_use_stays(void **state)
 	} cases[] = {{SOCKET, EMFILE, -EMFILE},
 		     {CONNECT, EACCES, -EACCES},
 		     {CONNECT, EPROTOTYPE, -EPROTOTYPE},
-		     /* its queue is full, so somebody does */
+		     /* the queue of the listener is full, so there is a listener */
 		     {CONNECT, EAGAIN, -EADDRINUSE}};
 	const struct place *p = *state;
 	leave_stale(p);
@@ -279,7 +279,7 @@ static void test_accepting_fails(void **state)
 	struct err err = ERR_INIT;
 	int fd = wire_listen_unix(p->path, 0600, &err);
 	assert_true(fd >= 0);
-	assert_int_equal(wire_accept(fd), -EAGAIN); /* nobody is there */
+	assert_int_equal(wire_accept(fd), -EAGAIN); /* no connection is pending */
 	for (unsigned i = 0; i < COUNT(errors); i++) {
 		arm(ACCEPT, 1, errors[i]);
 		assert_int_equal(wire_accept(fd), -errors[i]);
@@ -372,7 +372,7 @@ static void finish(struct listening *l)
 	loop_free(l->loop);
 }
 
-/* Until so many have been accepted or refused; a minute is taken for never. */
+/* Runs the loop until this many connections have been accepted or refused, for at most a minute. */
 static void run_until(struct listening *l, unsigned n)
 {
 	l->stop_at = n;
@@ -419,7 +419,8 @@ static void test_a_listener_that_cannot_be(void **state)
 	loop_free(l.loop);
 }
 
-/* Nobody is told again and again; when there are descriptors once more, who waits is let in. */
+/* A shortage of descriptors is logged once. When descriptors are free again, the waiting
+ * connections are accepted. */
 static void test_descriptors_are_short(void **state)
 {
 	static const int errors[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS};
@@ -441,7 +442,7 @@ static void test_descriptors_are_short(void **state)
 	}
 }
 
-/* Somebody who has gone while he waited is nobody's concern. */
+/* A connection whose client has left is ignored. */
 static void test_connections_that_are_gone(void **state)
 {
 	static const int errors[] = {ECONNABORTED, EINTR, EPROTO};
@@ -545,7 +546,7 @@ static void test_a_call_fails(void **state)
 	}
 }
 
-/* What only means "again" ends nothing but the time it has. */
+/* An interrupted system call is repeated, and the only limit is the timeout. */
 static void test_a_call_is_interrupted(void **state)
 {
 	static const struct {
@@ -591,7 +592,7 @@ static void on_answer(const struct rpc_result *r, void *arg)
 	e->call_error = r->error;
 }
 
-/* A connection that breaks is told once, after the calls that were under way. */
+/* A broken connection is reported once, after its pending calls. */
 static void test_a_trunk_breaks(void **state)
 {
 	static const struct {

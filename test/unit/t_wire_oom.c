@@ -182,7 +182,7 @@ static void test_mux(void **state)
 
 /* ---- the client that waits ------------------------------------------------------------------- */
 
-/* The peer's answer lies in the socket before the question is asked. */
+/* Makes a call whose answer is in the socket before the request is sent. */
 static int ask(void *arg)
 {
 	static uint8_t message[TTRPC_HEADER_SIZE + 8192];

@@ -188,7 +188,7 @@ static inline void world_until(struct world *w, bool (*holds)(struct world *w, v
 		fail_msg("did not come to be");
 }
 
-/* Is there an event that has the text? */
+/* Returns true if an event contains the text. */
 static inline bool world_told(struct world *w, const char *part)
 {
 	const struct event *e = NULL;
@@ -206,7 +206,7 @@ static inline bool world_is_told(struct world *w, void *part)
 	return world_told(w, part);
 }
 
-/* ---- what was done, by this process: trials are others --------------------------------------- */
+/* ---- calls of modules in this process; trials run in other processes ------------------------- */
 
 #define CALLS_MAX 8192
 
@@ -257,8 +257,8 @@ static inline const char *in_folder(struct world *w, const char *text, char ret[
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* One container in a pod of its own: pod default/NAME with id p-NAME, container "c" with id c-NAME
- * (or `id`). */
+/* A container in its own pod: pod default/NAME with id p-NAME, container "c" with id c-NAME (or
+ * `id`). */
 struct box {
 	const char *name, *id, *pod_id;
 	const char *alloc, *update, *release, *start, *sync; /* scripts */
