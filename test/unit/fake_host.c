@@ -314,7 +314,7 @@ static const struct rp_host_work work_service = {
 	.read_node = work_read_node,
 };
 
-/* The fake Node has no name and no labels; node wishes are only logged. */
+/* Returns NULL: the fake Node has no name and no labels, and node wishes are only logged. */
 static const char *node_name(void *ctx)
 {
 	(void)ctx;
@@ -379,7 +379,7 @@ static const struct rp_host_node node_service = {
 	.set_resource = node_set_resource,
 };
 
-/* The fake runtime supports every optional feature. */
+/* Returns the flags of a runtime with every optional feature. */
 static uint32_t runtime_flags(void *ctx)
 {
 	(void)ctx;

@@ -138,7 +138,7 @@ void fake_forget_devices(struct fake_host *f, rp_ctr ctr);
 void fake_forget(struct fake_host *f, rp_ctr ctr);
 uint32_t fake_n_ctrs(struct fake_host *f);
 
-/* Return the decided values, sets in list form and "" for no value. A text is valid for eight
+/* Returns the decided values, sets in list form and "" for no value. A text is valid for eight
  * more calls. */
 const char *fake_cpus(struct fake_host *f, rp_ctr ctr);
 const char *fake_mems(struct fake_host *f, rp_ctr ctr);
@@ -181,7 +181,7 @@ int32_t fake_allocate(struct fake_host *f, rp_ctr ctr); /* a failed one is remov
  * cache. */
 int32_t fake_unmanaged(struct fake_host *f, rp_ctr ctr);
 int32_t fake_update(struct fake_host *f, rp_ctr ctr); /* failed: the requirements are as before */
-/* also removes the container from the cache */
+/* Releases the container and removes it from the cache. */
 int32_t fake_release(struct fake_host *f, rp_ctr ctr);
 int32_t fake_event(struct fake_host *f, const struct rp_event *ev);
 /* Allocates in a transaction that is dropped whatever comes out. */

@@ -143,7 +143,7 @@ static void test_amounts(void **state)
 	}
 }
 
-/* Cgroup v1 has a directory for each cgroup controller. */
+/* Checks the amounts with cgroup v1, which has a directory for each cgroup controller. */
 static void test_amounts_v1(void **state)
 {
 	struct world *w = *state;
@@ -196,7 +196,7 @@ static void test_backs_off(void **state)
 	}
 }
 
-/* A difference is no drift while an update of the container is outstanding. */
+/* Checks that a difference is no drift while an update of the container is outstanding. */
 static void test_not_while_told(void **state)
 {
 	struct world *w = *state;
@@ -377,7 +377,8 @@ static bool put_off(struct world *w, void *arg)
 	return box_ctr(w, "a")->verify.from_ms > *(uint64_t *)arg;
 }
 
-/* A worker that has been stopped but still hangs refuses the check, which is repeated later. */
+/* Checks that a worker that has been stopped but still hangs refuses the check, which is
+ * repeated later. */
 static void test_refused_job(void **state)
 {
 	struct world *w = *state;

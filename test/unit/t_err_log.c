@@ -294,8 +294,8 @@ static void test_held(void **state)
 	(void)log_held_free(held);
 }
 
-/* Held lines that were overwritten by stray writes still end, have valid levels, and stay within
- * the buffer. */
+/* Checks that held lines that were overwritten by stray writes still end, have valid levels, and
+ * stay within the buffer. */
 static void test_held_scribbled(void **state)
 {
 	struct capture c;

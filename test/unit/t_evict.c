@@ -88,7 +88,7 @@ static void test_by_what_is_lent(void **state)
 	goes(list, 3, EVICT_CPU_ALLOCATABLE, RP_NR_CPU, 1001, 7999, "c b");
 }
 
-/* A pod that is already leaving counts as freed and is not evicted again. */
+/* Checks that a pod that is already leaving counts as freed and is not evicted again. */
 static void test_what_leaves_already(void **state)
 {
 	struct evict_pod list[] = {pod("a"), pod("b"), pod("c")};

@@ -52,7 +52,8 @@ static void test_one_asker_changes_its_mind(void **state)
 	extras_fini(&x);
 }
 
-/* Equal values of two requesters are merged; different values are refused with both names. */
+/* Checks that equal values of two requesters are merged; different values are refused with both
+ * names. */
 static void test_two_askers(void **state)
 {
 	static const struct {

@@ -126,7 +126,8 @@ static void put(const void *data, size_t size)
 	assert_int_equal(fs_replace(path, data, size, 0600, false, NULL), 0);
 }
 
-/* Any changed byte and any truncation yields a prefix of the written records and an error. */
+/* Checks that any changed byte and any truncation yields a prefix of the written records and an
+ * error. */
 static void test_damage(void **state)
 {
 	char all[512], data[1024];

@@ -275,7 +275,7 @@ static void test_realpath(void **state)
 	assert_int_equal(fs_realpath(&t->root, "sys/node", buf, 18), 0);
 }
 
-/* A link's target plus the rest of the path may exceed the limit on paths. */
+/* Checks a path where a link's target plus the rest of the path exceeds the limit on paths. */
 static void test_long_links(void **state)
 {
 	const struct tree *t = *state;

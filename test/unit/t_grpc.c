@@ -467,7 +467,7 @@ static void test_an_answer_in_full_ends_what_the_caller_still_says(void **state)
 	UNTIL(f, !h2_n_streams(grpc_conn_h2(f->conn)));
 }
 
-/* A single connection cannot use all calls of the server. */
+/* Checks that a single connection cannot use all calls of the server. */
 static void test_calls_at_once_have_a_limit(void **state)
 {
 	struct fixture *f = *state;

@@ -831,7 +831,7 @@ static void stop_loop(void *arg)
 	loop_stop(arg);
 }
 
-/* A timer that the module arms in its last done() is freed with the instance. */
+/* Checks that a timer that the module arms in its last done() is freed with the instance. */
 static void test_closing_with_a_timer(void **state)
 {
 	struct place *p = *state;
@@ -846,7 +846,7 @@ static void test_closing_with_a_timer(void **state)
 	assert_null(loop_timer_free(end));
 }
 
-/* Last call of an active policy. A job that it submits here is still run. */
+/* Records the last call of an active policy. A job that it submits here is still run. */
 static void m_policy_stop(struct rp_instance *i)
 {
 	assert_ptr_equal(i, &the_instance);

@@ -48,7 +48,7 @@ static void test_lines(void **state)
 	}
 }
 
-/* A description that is too long is cut after its last whole word. */
+/* Checks that a description that is too long is cut after its last whole word. */
 static void test_long_description(void **state)
 {
 	char line[600] = "5: 0", description[IRQ_TEXT_MAX];
@@ -223,8 +223,8 @@ static void test_controllable(void **state)
 	irq_free(q);
 }
 
-/* An equal wish submits no job. A first wish without rules does not either, and neither does any
- * wish without a worker. */
+/* Checks that an equal wish submits no job. A first wish without rules does not either, and
+ * neither does any wish without a worker. */
 static void test_nothing_to_do(void **state)
 {
 	const struct modhost no_worker = {.host = &test_host};
@@ -304,7 +304,8 @@ static void test_read_back(void **state)
 	irq_free(q);
 }
 
-/* An affinity that could not be restored is tried again at the next removal of rules. */
+/* Checks that an affinity that could not be restored is tried again at the next removal of
+ * rules. */
 static void test_restore_again(void **state)
 {
 	struct wish w;
@@ -324,8 +325,8 @@ static void test_restore_again(void **state)
 
 /* ---- wishes for other CPUs than before ------------------------------------------------------- */
 
-/* An affinity that this module wrote does not hold an interrupt on CPUs that are no longer
- * allowed. */
+/* Checks that an affinity that this module wrote does not hold an interrupt on CPUs that are no
+ * longer allowed. */
 static void test_other_allowed(void **state)
 {
 	struct wish w;
@@ -371,8 +372,8 @@ static void test_no_place(void **state)
 	irq_free(q);
 }
 
-/* An affinity that another process wrote counts, whether or not the interrupt was recorded
- * before. */
+/* Checks that an affinity that another process wrote counts, whether or not the interrupt was
+ * recorded before. */
 static void test_moved_by_others(void **state)
 {
 	struct wish w;
@@ -399,8 +400,8 @@ static void test_moved_by_others(void **state)
 	irq_free(q);
 }
 
-/* A difference between the written and the effective affinity is not treated as another
- * process's choice. */
+/* Checks that a difference between the written and the effective affinity is not treated as
+ * another process's choice. */
 static void test_kernel_is_nobody_else(void **state)
 {
 	struct wish w;
@@ -444,8 +445,8 @@ static void test_no_job(void **state)
 
 /* ---- memory that ends ------------------------------------------------------------------------ */
 
-/* An interrupt whose affinity cannot be recorded is not moved. In the end all have their old
- * affinity. */
+/* Checks that an interrupt whose affinity cannot be recorded is not moved. In the end all have
+ * their old affinity. */
 static int move_and_restore(void *arg)
 {
 	struct wish w;

@@ -229,7 +229,7 @@ static void test_replaced(void **state)
 	assert_ptr_equal(load("good"), m);
 }
 
-/* Another loader holds the old image, so dlopen returns it regardless of the new file. */
+/* Checks a second loader that holds the old image: dlopen returns it regardless of the new file. */
 static void test_old_image(void **state)
 {
 	(void)state;
@@ -549,7 +549,7 @@ static int load_in_child(void *arg, struct buf *out, struct err *err)
 	return loader_open(loader, arg, &m, err);
 }
 
-/* Code that runs inside dlopen, despite all checks, is attributed to the module. */
+/* Checks that code that runs inside dlopen, despite all checks, is attributed to the module. */
 static void test_crumb_around_load(void **state)
 {
 	(void)state;

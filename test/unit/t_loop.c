@@ -626,7 +626,8 @@ static void done_submits(void *arg, int result)
 	assert_int_equal(worker_submit(job->scene->worker, run_job, job_done, arg), -ESHUTDOWN);
 }
 
-/* Queued jobs are run and reported, and afterwards the loop gets no events of the worker. */
+/* Checks that queued jobs are run and reported, and afterwards the loop gets no events of the
+ * worker. */
 static void test_worker_free_drains(void **state)
 {
 	struct scene *s = *state;
@@ -681,8 +682,8 @@ static void never_done(void *arg, int result)
 	fail();
 }
 
-/* Freeing a hanging worker abandons its job. No job is started or reported afterwards, even when
- * the hanging job ends. */
+/* Checks that freeing a hanging worker abandons its job. No job is started or reported
+ * afterwards, even when the hanging job ends. */
 static void test_worker_hangs(void **state)
 {
 	struct scene *s = *state;

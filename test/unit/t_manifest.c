@@ -280,8 +280,8 @@ static void test_several(void **state)
 	assert_string_equal(m.notes[1], "Deployment d has no replicas");
 }
 
-/* The pod-level resources determine its QoS class, and are the limits of containers that set
- * none. */
+/* Checks that the pod-level resources determine its QoS class, and are the limits of containers
+ * that set none. */
 static void test_resources_of_the_pod(void **state)
 {
 	(void)state;

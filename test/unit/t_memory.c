@@ -490,7 +490,7 @@ static void test_pages_huge(void **state)
 	has(ctl_metrics(t), "moved_bytes_total{} 1.25829e+07\n");
 }
 
-/* The kernel's error for a page is reported, and the other pages are moved. */
+/* Checks that the kernel's error for a page is reported, and the other pages are moved. */
 static void test_pages_stay(void **state)
 {
 	struct ctl_host *t = *state;
@@ -559,7 +559,8 @@ static void test_pages_too_early(void **state)
 	assert_int_equal(*ctl_report(t, c), '0');
 }
 
-/* The nodes of a container change and change back during a step: the migration starts again. */
+/* Checks that the page moves start again if the nodes of a container change and change back
+ * during a step. */
 static void test_pages_anew(void **state)
 {
 	struct ctl_host *t = *state;

@@ -263,7 +263,7 @@ static uint32_t fill(struct hint *list, unsigned seed, struct hint last)
 	return HINTS_MAX;
 }
 
-/* A hint that all resources prefer is found at any position in the lists. */
+/* Checks that a hint that all resources prefer is found at any position in the lists. */
 static void test_preferred_past_the_bound(void **state)
 {
 	(void)state;

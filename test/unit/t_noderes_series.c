@@ -120,7 +120,7 @@ static void test_clock_that_jumps(void **state)
 	average_is(&s, 220, 60, 500, 12);
 }
 
-/* At any rate of readings, the retained ones cover the window, and not much more. */
+/* Checks that at any rate of readings, the retained ones cover the window, and not much more. */
 static void test_ring(void **state)
 {
 	struct series s = {0};

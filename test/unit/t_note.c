@@ -494,7 +494,8 @@ static void test_gnu_hash_damaged(void **state)
 	assert_int_equal(parse(&im), 0);
 }
 
-/* A symbol that is not exported, is not data, or is too small is not accepted as the module. */
+/* Checks that a symbol that is not exported, is not data, or is too small is not accepted as the
+ * module. */
 static void test_symbol(void **state)
 {
 	(void)state;

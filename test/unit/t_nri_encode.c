@@ -213,7 +213,7 @@ static void test_resources(void **state)
 	}
 }
 
-/* A class that a controller applies itself is not sent to the runtime. */
+/* Checks that a class that a controller applies itself is not sent to the runtime. */
 static void test_classes(void **state)
 {
 	static const struct {
@@ -361,7 +361,7 @@ static void say_update(struct text *t, const Nri__ContainerUpdate *u)
 	nri__container_update__free_unpacked(m, NULL);
 }
 
-/* A reply ignores failures of its updates; failures of a batch are reported. */
+/* Checks that a reply ignores failures of its updates; failures of a batch are reported. */
 static void test_updates(void **state)
 {
 	struct ctr one = ctr_with("gold", NULL), two = ctr_with(NULL, NULL);

@@ -438,7 +438,7 @@ static void test_sync_in_parts(void **state)
 	runtime_free(r);
 }
 
-/* A runtime may stop calling a plugin whose answer was late, so the plugin reconnects. */
+/* Checks that the plugin reconnects after a late answer, as a runtime may stop calling it. */
 static void test_late_answer(void **state)
 {
 	(void)state;

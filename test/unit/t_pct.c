@@ -197,8 +197,8 @@ static void test_reconfigured(void **state)
 	rig_fini(&r);
 }
 
-/* An undo that is pending survives a configuration that arrives before the worker starts, and
- * the end of the daemon. */
+/* Checks that an undo that is pending survives a configuration that arrives before the worker
+ * starts, and the end of the daemon. */
 static void test_pending(void **state)
 {
 	(void)state;
@@ -230,7 +230,7 @@ static void test_pending(void **state)
 	rig_fini(&r);
 }
 
-/* Another program has taken over Speed Select, so its settings are not undone. */
+/* Checks that settings are not undone if another program has taken over Speed Select. */
 static void test_taken_over(void **state)
 {
 	(void)state;
@@ -246,7 +246,8 @@ static void test_taken_over(void **state)
 	rig_fini(&r);
 }
 
-/* Removing the classes does not undo the settings of another program that has taken over. */
+/* Checks that removing the classes does not undo the settings of another program that has taken
+ * over. */
 static void test_taken_over_then_reconfigured(void **state)
 {
 	(void)state;
@@ -355,8 +356,8 @@ static void set_up_and_drop(struct rig *r, const char *fails, int32_t code)
 	commit(r);
 }
 
-/* Whichever step of the undo fails, a later attempt completes it. The module manages Speed
- * Select until then. */
+/* Checks that a later attempt completes the undo, whichever step has failed. The module manages
+ * Speed Select until then. */
 static void test_undo_tried_again(void **state)
 {
 	(void)state;
@@ -392,7 +393,8 @@ static void test_undo_tried_again(void **state)
 	}
 }
 
-/* Each attempt moves all CPUs to CLOS 0, so CPUs of other classes are assigned again. */
+/* Checks that CPUs of other classes are assigned again after each attempt, which moves all CPUs
+ * to CLOS 0. */
 static void test_undo_beside_others(void **state)
 {
 	(void)state;
@@ -416,8 +418,8 @@ static void test_undo_beside_others(void **state)
 #define STAYS                                                                                      \
 	"Speed Select keeps its configuration; to reset it: intel-speed-select turbo-freq disable"
 
-/* An undo with a permanent error is left to the operator, at once or after the last retry. A
- * failure at the stop of the daemon is left too. */
+/* Checks that an undo with a permanent error is left to the operator, at once or after the last
+ * retry. A failure at the stop of the daemon is left too. */
 static void test_undo_given_up(void **state)
 {
 	(void)state;

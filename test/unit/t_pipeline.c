@@ -516,8 +516,8 @@ static void test_sync(void **state)
 	assert_int_equal(status.n_pods, 3);
 }
 
-/* The policy confirms the decision of the first container silently and moves the second: both
- * get updates. */
+/* Checks that two containers get updates: the policy confirms the decision of the first silently
+ * and moves the second. */
 static void test_sync_tells_those_not_touched(void **state)
 {
 	struct world *w = *state;

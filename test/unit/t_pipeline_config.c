@@ -96,8 +96,8 @@ static void test_reload_survives_modules(void **state)
 	assert_int_equal(status_of(w).n_module_deaths, 0);
 }
 
-/* The trial of a configuration succeeds but its activation fails: the policy keeps the previous
- * one. */
+/* Checks that the policy keeps the previous configuration if the trial succeeds but the
+ * activation fails. */
 static void test_reload_fails_late(void **state)
 {
 	struct world *w = *state;
@@ -183,7 +183,8 @@ static bool all_answered(struct world *w, void *arg)
 	return in_order.n == AT_ONCE;
 }
 
-/* All callers that arrive during a trial share the next one, and get their answers in order. */
+/* Checks that all callers that arrive during a trial share the next one, and get their answers
+ * in order. */
 static void test_many_reloads_at_once(void **state)
 {
 	struct world *w = *state;
@@ -218,7 +219,8 @@ static void test_reloads_at_once(void **state)
 	assert_int_equal(first.n + second.n + third.n, 3);
 }
 
-/* The configuration that was tried becomes active, even if the file is saved again meanwhile. */
+/* Checks that the configuration that was tried becomes active, even if the file is saved again
+ * meanwhile. */
 static void test_saved_while_trying(void **state)
 {
 	struct world *w = *state;

@@ -38,7 +38,7 @@ static void test_replaced_has_ended(void **state)
 	assert_heard(w, "hand changed third ; hand ended second ; ");
 }
 
-/* A replaced container is released even if its successor cannot be placed. */
+/* Checks that a replaced container is released even if its successor cannot be placed. */
 static void test_replaced_by_one_unmanaged(void **state)
 {
 	struct world *w = start(*state, HAND "onPolicyError: unmanaged\n");
@@ -53,7 +53,7 @@ static void test_replaced_by_one_unmanaged(void **state)
 	assert_string_equal(box_cpus(w, "a"), "0-15");
 }
 
-/* The runtime lists two containers of the same name: the older one has ended. */
+/* Checks that the older of two containers of the same name in the runtime's list has ended. */
 static void test_replaced_in_a_list(void **state)
 {
 	struct world *w = start(*state, HAND);
@@ -82,7 +82,7 @@ static void test_required_controller_refuses(void **state)
 	assert_int_equal(pipeline_stats(w->p)->unmanaged, 0);
 }
 
-/* The reply was dropped, so the container never started: controllers are notified of its end,
+/* Checks a creation whose reply was dropped: controllers are notified of the container's end,
  * not of a change. */
 static void test_dropped_reply(void **state)
 {

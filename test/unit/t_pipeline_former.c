@@ -75,8 +75,8 @@ static void test_synchronized(void **state)
 	world_free(w);
 }
 
-/* While the policy cannot place all containers, the settings stay. Once it can, they are
- * restored. */
+/* Checks that the settings stay while the policy cannot place all containers, and are restored
+ * once it can. */
 static void test_synchronized_late(void **state)
 {
 	const struct box boxes[] = {

@@ -74,8 +74,8 @@ static bool is_ready_again(struct world *w, void *arg)
 	return w->n_ready > *(unsigned *)arg;
 }
 
-/* An update that adds CPUs waits, if the policy allows it, until its time is up or until an
- * update revokes CPUs. */
+/* Checks that an update that adds CPUs waits, if the policy allows it, until its time is up or
+ * until an update revokes CPUs. */
 static void test_patience(void **state)
 {
 	struct world *w = *state;
@@ -185,7 +185,7 @@ static void test_ended_meanwhile(void **state)
 	assert_int_equal(updates_waiting(w->p), 0);
 }
 
-/* A decision that changes during the update is sent again. */
+/* Checks that a decision that changes during the update is sent again. */
 static void test_changed_meanwhile(void **state)
 {
 	struct world *w = *state;

@@ -390,7 +390,8 @@ static void test_who_cannot_be_asked_at_all(void **state)
 	assert_int_equal(n_told(), 0); /* no request is waiting */
 }
 
-/* The devices of a failed pod are requested again DEVICES_RETRY_MS later, and not earlier. */
+/* Checks that the devices of a failed pod are requested again DEVICES_RETRY_MS later, and not
+ * earlier. */
 static void test_a_failed_pod_is_asked_for_again(void **state)
 {
 	static const struct {
@@ -500,7 +501,7 @@ static void list_both(struct world *w)
 	pipeline_devices_listed(w->p, pods, COUNT(pods));
 }
 
-/* The runtime lists the pods after the devices have been listed. */
+/* Checks a list of devices that arrives before the runtime's list of pods. */
 static void test_a_list_before_the_pods(void **state)
 {
 	struct world *w = *state;
@@ -572,8 +573,8 @@ static void test_who_connects_later_is_asked_for_all(void **state)
 	assert_int_equal(status_of(w).answered, 2);
 }
 
-/* A pod that was requested by name waits for that answer. The list does not affect it, nor does
- * it affect ended pods. */
+/* Checks that a pod that was requested by name waits for that answer. The list does not affect
+ * it, nor does it affect ended pods. */
 static void test_a_list_leaves_alone_whom_it_does_not_concern(void **state)
 {
 	struct world *w = *state;

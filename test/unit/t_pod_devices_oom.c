@@ -75,7 +75,7 @@ static int judge(struct world *w)
 	return s.n_known ? 0 : -ENOMEM;
 }
 
-/* A single pod whose devices are requested by name. */
+/* Requests the devices of a single pod by name. */
 static int tell_one(void *arg)
 {
 	struct world *w = arg;
@@ -97,7 +97,7 @@ static int tell_one(void *arg)
 	return r;
 }
 
-/* A list that arrives before the pods and is saved for them. */
+/* Sends a list that arrives before the pods and is saved for them. */
 static int list_all(void *arg)
 {
 	struct world *w = arg;

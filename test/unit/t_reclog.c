@@ -162,7 +162,8 @@ static void nothing_to_add_to(void **state)
 	expect(p, "one two  three ");
 }
 
-/* Any changed byte leaves a prefix of the records, and the loss of further records is reported. */
+/* Checks that any changed byte leaves a prefix of the records, and the loss of further records
+ * is reported. */
 static void damage(void **state)
 {
 	static const char want[] = "one two  three ";
@@ -330,8 +331,8 @@ static void limits(void **state)
 	expect(p, "one two  three four ");
 }
 
-/* The disk has no room for the second half of a batch: the first half is removed, and the next
- * commit continues from there. */
+/* Checks a disk without room for the second half of a batch: the first half is removed, and the
+ * next commit continues from there. */
 static void full_disk(void **state)
 {
 	struct place *p = *state;

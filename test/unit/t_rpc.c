@@ -615,7 +615,7 @@ static void test_refuse_pending(void **state)
 	/* tear_down answers the remaining requests, whose connection is closed */
 }
 
-/* More handles and calls at once than the pools retain for reuse. */
+/* Checks more handles and calls at once than the pools retain for reuse. */
 static void test_many_at_once(void **state)
 {
 	struct pair *p = *state;

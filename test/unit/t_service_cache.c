@@ -131,7 +131,7 @@ static void test_args(void **state)
 	assert_int_equal(txn_patience(p->txn).longest_ms, RP_WAIT_MAX_MS);
 }
 
-/* A runtime that reports a creation late: the container already runs. */
+/* Checks the flag for a runtime that reports a creation late: the container already runs. */
 static void test_runs_already(void **state)
 {
 	const struct place *p = *state;
@@ -150,7 +150,8 @@ static void test_runs_already(void **state)
 	p->ctr->coming = false;
 }
 
-/* A struct is adjusted as a whole or not at all, and each value is recorded with its requester. */
+/* Checks that a struct is adjusted as a whole or not at all, and each value is recorded with its
+ * requester. */
 static void test_equipment(void **state)
 {
 	const struct place *p = *state;
@@ -184,8 +185,8 @@ static void test_equipment(void **state)
 	assert_string_equal(txn_extras(p->txn)->list[1].by, "inner");
 }
 
-/* Private data of a pod belongs to the transaction until its commit, then to the pod and the
- * policy. */
+/* Checks that private data of a pod belongs to the transaction until its commit, then to the pod
+ * and the policy. */
 static void test_pods(void **state)
 {
 	const struct place *p = *state;
@@ -221,8 +222,8 @@ static void test_pods(void **state)
 	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), -RP_ENOENT);
 }
 
-/* Cluster data of a pod: its containers and their highest total request, and none of it while
- * the feed is off. */
+/* Checks the cluster data of a pod: its containers and their highest total request, and none of
+ * it while the feed is off. */
 static void test_fed(void **state)
 {
 	const struct place *p = *state;
@@ -276,7 +277,7 @@ static void test_fed(void **state)
 	assert_int_equal(feed_n_pods(feed), 0);
 }
 
-/* The feed limits the memory that it uses for any number and size of pods. */
+/* Checks that the feed limits the memory that it uses for any number and size of pods. */
 static void test_feed_bounds(void **state)
 {
 	const struct place *p = *state;
@@ -429,8 +430,8 @@ static int end_of_a_foreign_call(struct place *p, const char *path)
 	return status;
 }
 
-/* A call from a foreign thread ends the daemon before it can damage tables, and the next process
- * finds the culprit. */
+/* Checks that a call from a foreign thread ends the daemon before it can damage tables, and the
+ * next process finds the culprit. */
 static void test_foreign_thread(void **state)
 {
 	struct place *p = *state;

@@ -63,8 +63,8 @@ static void test_alone(void **state)
 	end(&p);
 }
 
-/* The last value of the remaining claims applies. The found value is the value that the first
- * claim found. */
+/* Checks that the last value of the remaining claims applies, and that the found value is the
+ * value that the first claim found. */
 static void test_together(void **state)
 {
 	struct place p;
@@ -87,7 +87,7 @@ static void test_together(void **state)
 	end(&p);
 }
 
-/* The found value is the same for every requester and after every later change. */
+/* Checks that the found value is the same for every requester and after every later change. */
 static void test_found(void **state)
 {
 	struct place p;
@@ -281,8 +281,8 @@ static void test_adopted(void **state)
 	tree_fini(&l.tree);
 }
 
-/* A claim to the current value changes nothing. Later changes by other programs are not undone,
- * neither by this process nor by the next. */
+/* Checks that a claim to the current value changes nothing. Later changes by other programs are
+ * not undone, neither by this process nor by the next. */
 static void test_not_changed(void **state)
 {
 	struct life l;
@@ -325,7 +325,8 @@ static void killed_with_a_setting(struct life *l)
 	die(l);
 }
 
-/* The new claim cannot write its value and is dropped: the found value is retained. */
+/* Checks that the found value is retained when the new claim cannot write its value and is
+ * dropped. */
 static void test_adopted_and_dropped(void **state)
 {
 	struct life l;
@@ -346,7 +347,8 @@ static void test_adopted_and_dropped(void **state)
 	tree_fini(&l.tree);
 }
 
-/* After the adopting instance has restored the value, later changes belong to the administrator. */
+/* Checks that after the adopting instance has restored the value, later changes belong to the
+ * administrator. */
 static void test_adopted_and_put_back(void **state)
 {
 	struct life l;
@@ -386,7 +388,7 @@ static void test_adopted_and_put_back_by_one(void **state)
 	tree_fini(&l.tree);
 }
 
-/* After a reboot, the settings of the previous process are obsolete. */
+/* Checks that after a reboot, the settings of the previous process are obsolete. */
 static void test_other_boot(void **state)
 {
 	struct life l;
@@ -475,7 +477,7 @@ static void test_file_comes_late(void **state)
 	tree_fini(&l.tree);
 }
 
-/* Repeated claims and restores use a bounded size of the file. */
+/* Checks that repeated claims and restores use a bounded size of the file. */
 static void test_growth(void **state)
 {
 	struct life l;

@@ -153,7 +153,7 @@ static void test_not_created(void **state)
 	assert_int_equal(script.destroyed, 0);
 }
 
-/* The instance ends after its job, and its setting is restored by the next worker. */
+/* Checks that the instance ends after its job, and its setting is restored by the next worker. */
 static void test_not_created_with_a_job(void **state)
 {
 	struct place *p = *state;
@@ -192,7 +192,7 @@ static void test_ended_with_the_worker(void **state)
 	is(p, "1");
 }
 
-/* An instance still claims the setting, so closing the settings does not restore it. */
+/* Checks that closing the settings does not restore a setting that an instance still claims. */
 static void test_closed_under_an_instance(void **state)
 {
 	struct place *p = *state;

@@ -62,7 +62,7 @@ static void wrong_texts(void **state)
 	assert_true(doc_read("/nonexistent/file", &doc, &err) < 0);
 }
 
-/* A document that is written and read again is equal, including its types. */
+/* Checks that a document that is written and read again is equal, including its types. */
 static void written_again(void **state)
 {
 	static const char text[] = "policy: static\nlog: {level: info, debug: [a, \"b: "

@@ -120,7 +120,7 @@ static void large_messages(void **state)
 	expect(&b, NULL);
 }
 
-/* The checker accepts the output of core/lib/wire. */
+/* Checks that the checker accepts the output of core/lib/wire. */
 static void own_multiplexer(void **state)
 {
 	static const size_t sizes[] = {10, 11, 4095, 4096, 4097, 8192, 1 << 20, (4 << 20) + 10};

@@ -225,7 +225,7 @@ static void check_topology(const char *name)
 	fs_root_close(&root);
 }
 
-/* The topology reader reports no oddities of the shipped machines. */
+/* Checks that the topology reader reports no oddities of the shipped machines. */
 static void shipped_machines_are_good(void **state)
 {
 	(void)state;

@@ -68,8 +68,8 @@ static void every_other(char *text, size_t size, uint32_t first, uint32_t n)
 	assert_true(rp_ids_format(rp_ids_of(&set), text, (uint32_t)size) < size);
 }
 
-/* A list that exceeds the length of a data line is omitted with a warning, and placement
- * continues. */
+/* Checks that a list that exceeds the length of a data line is omitted with a warning, and
+ * placement continues. */
 static void test_scattered_cpus(void **state)
 {
 	(void)state;
@@ -178,7 +178,7 @@ static void test_saved_state(void **state)
 
 /* ---- restart, hot-plug, other policies ------------------------------------------------------- */
 
-/* A decision of another policy is adopted if the static policy could have made it. */
+/* Checks that a decision of another policy is adopted if the static policy could have made it. */
 static void test_taking_over(void **state)
 {
 	(void)state;

@@ -220,7 +220,8 @@ static void test_distributions(void **state)
 	close_bench(&b);
 }
 
-/* The free CPUs of a package match the request, unevenly spread: they are distributed in rounds. */
+/* Checks the distribution in rounds over a package whose free CPUs match the request and are
+ * unevenly spread. */
 static void test_distribution_aligned_uneven(void **state)
 {
 	(void)state;

@@ -270,8 +270,8 @@ static void move_all(struct running *r, const char *cpus, bool acked)
 	txn_end(t);
 }
 
-/* A change of many containers is stored once for all that get the same values, and so are their
- * acknowledgements. */
+/* Checks that a change of many containers is stored once for all that get the same values, and
+ * so are their acknowledgements. */
 static void many_are_moved_at_once(void **state)
 {
 	struct place *p = *state;
@@ -293,7 +293,8 @@ static void many_are_moved_at_once(void **state)
 	stop(&r, p);
 }
 
-/* A record for many containers cannot express acknowledged values that differ from the decision. */
+/* Checks that a record for many containers cannot express acknowledged values that differ from
+ * the decision. */
 static void moved_and_not_told(void **state)
 {
 	struct place *p = *state;
@@ -311,8 +312,8 @@ static void moved_and_not_told(void **state)
 	stop(&r, p);
 }
 
-/* A container with exclusive CPUs keeps them when a record for many containers changes their
- * CPUs. The store itself never writes such a record. */
+/* Checks that a container with exclusive CPUs keeps them when a record for many containers
+ * changes their CPUs. The store itself never writes such a record. */
 static void owners_keep_their_own(void **state)
 {
 	struct place *p = *state;

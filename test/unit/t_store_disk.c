@@ -79,7 +79,7 @@ static void limit_files(rlim_t bytes, struct rlimit *was)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
 }
 
-/* A failed commit loses neither the noted records nor the stored ones. */
+/* Checks that a failed commit loses neither the noted records nor the stored ones. */
 static void full_disk(void **state)
 {
 	struct place *p = *state;
@@ -148,8 +148,8 @@ static void overwrite(const struct place *p, long at)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* The records before the damage are loaded and the damaged file is quarantined. A death before
- * the first commit loses neither. */
+/* Checks that the records before the damage are loaded and the damaged file is quarantined. A
+ * death before the first commit loses neither. */
 static void damage_in_the_middle(void **state)
 {
 	struct place *p = *state;

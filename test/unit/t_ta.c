@@ -79,7 +79,8 @@ static void test_machines(void **state)
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-/* A running container that no longer fits reports its missing resources until it fits. */
+/* Checks that a running container that no longer fits reports its missing resources until it
+ * fits. */
 static void test_misfit_says_why(void **state)
 {
 	(void)state;

@@ -294,7 +294,7 @@ static const char *placed(struct fake_host *f, const char *name, const char *ann
 							   .pod_resources = pod_resources}));
 }
 
-/* Pod resources of the kubelet are treated like other hints, by their resource name. */
+/* Checks that pod resources of the kubelet are treated like other hints, by their resource name. */
 static void test_pod_resources(void **state)
 {
 	static const struct {
@@ -354,8 +354,8 @@ static void test_strict_pod_resources(void **state)
 	fake_host_free(f);
 }
 
-/* A single CPU cannot be near two devices. Without the annotation, or without free CPUs near a
- * device, the usual placement applies. */
+/* Checks that a single CPU is not near two devices. Without the annotation, or without free CPUs
+ * near a device, the usual placement applies. */
 static void test_not_picked(void **state)
 {
 	struct fake_host *f = start_with(&small, PLAIN);

@@ -96,8 +96,8 @@ static const char *affinity(struct fake_host *f, unsigned number)
 
 #define IRQ "irq-affinity" DOMAIN "="
 
-/* The claim of a container meets the mask of another one: the mode of the mask decides which
- * takes precedence. */
+/* Checks that the mode of a container's mask decides which takes precedence, the mask or the
+ * claim of another container. */
 static void test_claim_and_mask(void **state)
 {
 	(void)state;

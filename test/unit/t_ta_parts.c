@@ -24,7 +24,7 @@ static struct fake_host *start(void)
 	return f;
 }
 
-/* The record of a container is equal after it has been saved and read again. */
+/* Checks that the record of a container is equal after it has been saved and read again. */
 static void test_records(void **state)
 {
 	(void)state;

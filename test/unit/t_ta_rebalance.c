@@ -124,8 +124,8 @@ static void test_budget(void **state)
 	fake_host_free(f);
 }
 
-/* A container that requested less than it has, and kept its CPUs because there was no other
- * choice. */
+/* Checks a container that requested less than it has, and kept its CPUs because there was no
+ * other choice. */
 static void test_kept_and_lowered(void **state)
 {
 	(void)state;
@@ -195,8 +195,8 @@ static void test_no_chase(void **state)
 
 /* ---- lack of something ----------------------------------------------------------------------- */
 
-/* Two sockets are equally good: the container goes to the one with more free CPUs if it lacks
- * CPUs, and only then. */
+/* Checks that, of two equally good sockets, a container that lacks CPUs goes to the one with
+ * more free CPUs. Other containers do not move. */
 static void test_spread(void **state)
 {
 	(void)state;

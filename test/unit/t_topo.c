@@ -202,7 +202,7 @@ static void test_old_kernel(void **state)
 	topo_free(t);
 }
 
-/* Without lists of CPUs, the ids of each core are used. */
+/* Checks that without lists of CPUs, the ids of each core are used. */
 static void test_ids_without_lists(void **state)
 {
 	const struct tree *tree = *state;
@@ -673,8 +673,8 @@ static void test_frequencies_are_lazy(void **state)
 	topo_free(t);
 }
 
-/* A snapshot takes the frequencies that another one has read, except those that it has read
- * itself, and reads no files afterwards. */
+/* Checks that a snapshot takes the frequencies that another one has read, except those that it
+ * has read itself, and reads no files afterwards. */
 static void test_frequencies_are_told(void **state)
 {
 	const struct tree *tree = *state;

@@ -79,7 +79,7 @@ static void test_numbers(void **state)
 	topo_free(t);
 }
 
-/* The CPUs of a device determine its nodes, and its nodes determine its CPUs. */
+/* Checks that the CPUs of a device determine its nodes, and its nodes determine its CPUs. */
 static void test_what_follows(void **state)
 {
 	const struct tree *tree = *state;
@@ -100,7 +100,7 @@ static void test_what_follows(void **state)
 	topo_free(t);
 }
 
-/* A device without a node lists every CPU as local, so the list is ignored. */
+/* Checks that a device without a node lists every CPU as local, so the list is ignored. */
 static void test_nowhere(void **state)
 {
 	const struct tree *tree = *state;

@@ -196,7 +196,7 @@ static void send_again(void *arg)
 		(void)loop_timer_arm(f->again, HOTPLUG_QUIET_MS / 4);
 }
 
-/* An endless series of events is reported while it continues. */
+/* Checks that an endless series of events is reported while it continues. */
 static void test_endless_burst(void **state)
 {
 	struct fixture *f = *state;

@@ -73,7 +73,7 @@ static void test_no_meminfo(void **state)
 	topo_free(t);
 }
 
-/* Node numbers have gaps: distances are listed by online node. */
+/* Checks node numbers with gaps: distances are listed by online node. */
 static void test_sparse_nodes(void **state)
 {
 	const struct tree *tree = *state;

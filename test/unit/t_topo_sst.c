@@ -206,7 +206,7 @@ static void test_snapshot(void **state)
 	topo_free(next);
 }
 
-/* A caller with a shorter struct gets only the members that it has. */
+/* Checks that a caller with a shorter struct gets only the members that it has. */
 static void test_short_struct(void **state)
 {
 	const struct tree *tree = *state;

@@ -446,7 +446,7 @@ static void test_surroundings(void **state)
 	assert_non_null(strstr(err.text, "17 descriptors to keep"));
 }
 
-/* The child can read the crumb's records, and its own crumbs are ignored. */
+/* Reads the crumb's records in the child. Crumbs that the child makes are ignored. */
 static int use_crumb(void *arg, struct buf *out, struct err *err)
 {
 	(void)arg;
@@ -744,7 +744,7 @@ static void test_cancel(void **state)
 	loop = loop_free(loop);
 }
 
-/* The death of the daemon ends its trial. */
+/* Checks that the death of the daemon ends its trial. */
 static void test_parent_dies(void **state)
 {
 	(void)state;

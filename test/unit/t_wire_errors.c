@@ -247,7 +247,7 @@ static void test_listening_fails(void **state)
 	}
 }
 
-/* The socket may have a listener, which cannot be determined: the socket is left. */
+/* Checks that a socket is left if it cannot be determined whether it has a listener. */
 static void test_what_may_be_in_use_stays(void **state)
 {
 	static const struct {
@@ -419,8 +419,8 @@ static void test_a_listener_that_cannot_be(void **state)
 	loop_free(l.loop);
 }
 
-/* A shortage of descriptors is logged once. When descriptors are free again, the waiting
- * connections are accepted. */
+/* Checks that a shortage of descriptors is logged once. When descriptors are free again, the
+ * waiting connections are accepted. */
 static void test_descriptors_are_short(void **state)
 {
 	static const int errors[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS};
@@ -442,7 +442,7 @@ static void test_descriptors_are_short(void **state)
 	}
 }
 
-/* A connection whose client has left is ignored. */
+/* Checks that a connection whose client has left is ignored. */
 static void test_connections_that_are_gone(void **state)
 {
 	static const int errors[] = {ECONNABORTED, EINTR, EPROTO};
@@ -546,7 +546,7 @@ static void test_a_call_fails(void **state)
 	}
 }
 
-/* An interrupted system call is repeated, and the only limit is the timeout. */
+/* Checks that an interrupted system call is repeated, and the only limit is the timeout. */
 static void test_a_call_is_interrupted(void **state)
 {
 	static const struct {
@@ -592,7 +592,7 @@ static void on_answer(const struct rpc_result *r, void *arg)
 	e->call_error = r->error;
 }
 
-/* A broken connection is reported once, after its pending calls. */
+/* Checks that a broken connection is reported once, after its pending calls. */
 static void test_a_trunk_breaks(void **state)
 {
 	static const struct {
