@@ -215,6 +215,7 @@ static void test_long(void **state)
 	assert_true(found_storable(file, "1"));
 }
 
+/* Checks that a file of another owner is not read, and does not prevent the start. */
 static void test_not_ours(void **state)
 {
 	char all[512];

@@ -24,7 +24,7 @@ static struct {
 	bool armed;
 	bool for_good; /* all allocations after the first failure fail too */
 	unsigned at; /* the one that fails, from 1; 0: none */
-	unsigned n; /* number of the allocation that fails, from 1; 0: none */
+	unsigned n; /* allocations so far */
 	long held; /* allocated and not freed */
 	bool failed;
 } oom;

@@ -516,8 +516,7 @@ static void test_sync(void **state)
 	assert_int_equal(status.n_pods, 3);
 }
 
-/* Checks that two containers get updates: the policy confirms the decision of the first silently
- * and moves the second. */
+/* Checks that a container confirmed silently and one that was moved both get updates. */
 static void test_sync_tells_those_not_touched(void **state)
 {
 	struct world *w = *state;
