@@ -390,14 +390,14 @@ void ctl_keyed(struct ctl_host *t)
 	t->keyed = true;
 }
 
-/* The value that takes a device's line away. */
+/* Returns true for a value that removes the device's line. */
 static bool is_none(const char *value)
 {
 	return strcmp(value, "0") == 0 || strcmp(value, "default") == 0 ||
 	       strcmp(value, "rbps=max wbps=max riops=max wiops=max") == 0;
 }
 
-/* "8:16 VALUE" or "default VALUE" in the place of that line; anything else is all of the file. */
+/* Writes "8:16 VALUE" or "default VALUE" in place of that line; other text replaces the file. */
 static void write_line(const char *path, const char *text)
 {
 	char *was = fake_alloc(FILE_MAX), *out = fake_alloc(FILE_MAX), real[PATH_MAX];

@@ -44,32 +44,32 @@ void ctl_link(struct ctl_host *t, const char *path, const char *target);
 void ctl_remove(struct ctl_host *t, const char *path); /* with its subfolders */
 bool ctl_there(struct ctl_host *t, const char *path);
 const char *ctl_get(struct ctl_host *t,
-		    const char *path); /* "" when not there; good until asked eight more times */
-/* A machine with resctrl: 2 L3 of 20 ways, 16 classes, bandwidth, monitoring. cdp: L3CODE and
+		    const char *path); /* "" if missing; valid for eight more calls */
+/* Adds resctrl to the host: 2 L3 of 20 ways, 16 classes, bandwidth, monitoring. cdp: L3CODE and
  * L3DATA. */
 void ctl_resctrl(struct ctl_host *t, bool cdp);
-/* Cgroup v1 instead of v2: a folder a controller. */
+/* Replaces cgroup v2 by v1, with a folder for each controller. */
 void ctl_cgroup_v1(struct ctl_host *t);
-/* From now on files of block I/O keep a line a device, as the kernel's do. */
+/* Makes block I/O files keep a line for each device from now on, as the kernel's do. */
 void ctl_keyed(struct ctl_host *t);
-/* The folder of a container's cgroup. */
+/* Returns the folder of a container's cgroup. */
 const char *ctl_cgroup(struct ctl_host *t, rp_ctr ctr, const char *controller);
 
 /* ---- failures ---- */
 
-/* Changes (writes, mkdir, rmdir) of paths with this in them fail with -code; NULL: none. */
+/* Makes changes (write, mkdir, rmdir) of paths with this part fail with -code; NULL: none. */
 void ctl_fail(struct ctl_host *t, const char *path_part, int32_t code);
-/* The n-th change from now on fails, on any path; n 0: no change fails. */
+/* Makes the n-th change from now on fail, on any path; 0: no change fails. */
 void ctl_fail_nth(struct ctl_host *t, uint32_t n, int32_t code);
 uint32_t ctl_n_changes(const struct ctl_host *t);
-/* "write PATH" of the one that has failed; "" there was none. */
+/* Returns "write PATH" of the change that failed; "": none. */
 const char *ctl_failed(const struct ctl_host *t);
 /* Ends all failures and lets time pass until no write is due to be tried again. */
 void ctl_mend(struct ctl_host *t);
 /*
  * Runs a scene again and again, in which the first, the second … change fails, with each error that
- * a kernel has, until there are no more; there have to be n_changes. `run` makes a host, calls
- * ctl_fail_nth(), checks what comes of it and tells whether anything has failed.
+ * a kernel has, until all n_changes have failed. `run` makes a host, calls ctl_fail_nth(), checks
+ * the result and returns whether a change has failed.
  */
 static inline void ctl_fail_each(bool (*run)(const void *scene, uint32_t n, int32_t code),
 				 const void *scene, const char *name, uint32_t n_changes)
@@ -83,14 +83,14 @@ static inline void ctl_fail_each(bool (*run)(const void *scene, uint32_t n, int3
 			fail_msg("%s: %u changes, with %s", name, n - 1, strerror(codes[i]));
 	}
 }
-/* Every change, one a line: "write PATH TEXT", "mkdir PATH", "rmdir PATH"; since
- * ctl_changes_clear. */
+/* Returns the changes since ctl_changes_clear, each a line: "write PATH TEXT", "mkdir PATH",
+ * "rmdir PATH". */
 const char *ctl_changes(const struct ctl_host *t);
 void ctl_changes_clear(struct ctl_host *t);
-/* When the tasks of this cgroup are read the n-th time, these are there as well: children born
- * meanwhile. */
+/* Adds these tasks when the tasks of the cgroup are read the n-th time, like children that were
+ * forked meanwhile. */
 void ctl_fork_at(struct ctl_host *t, const char *cgroup, uint32_t n, const char *tids);
-/* No more than this many groups can be made. */
+/* Limits the number of groups that can be created. */
 void ctl_limit_groups(struct ctl_host *t, uint32_t n);
 
 /* ---- the controller ---- */
@@ -98,7 +98,7 @@ void ctl_limit_groups(struct ctl_host *t, uint32_t n);
 int32_t ctl_open(struct ctl_host *t, const struct rp_module *module);
 void ctl_close(struct ctl_host *t);
 struct rp_instance *ctl_instance(struct ctl_host *t);
-/* prepare and commit, the first time also start. */
+/* Prepares and commits the configuration, and starts the controller the first time. */
 int32_t ctl_configure(struct ctl_host *t, const char *text);
 /* Adds a running container with these threads in its cgroup, without an event to the controller. */
 rp_ctr ctl_ctr(struct ctl_host *t, const struct fake_ctr *desc, const char *tids);
@@ -107,7 +107,7 @@ int32_t ctl_start(struct ctl_host *t, rp_ctr ctr);
 int32_t ctl_update(struct ctl_host *t, rp_ctr ctr, uint32_t changed);
 int32_t ctl_stop(struct ctl_host *t, rp_ctr ctr); /* also removes it */
 void ctl_sync(struct ctl_host *t);
-/* As when it was to be dropped, but the policy has refused the configuration. */
+/* Stops and starts the controller, as after a refused configuration without it. */
 static inline void ctl_stop_and_start(struct ctl_host *t, const struct rp_module *module)
 {
 	const struct rp_controller *c = module->service(ctl_instance(t), RP_CONTROLLER_1);
@@ -117,28 +117,28 @@ static inline void ctl_stop_and_start(struct ctl_host *t, const struct rp_module
 	ctl_sync(t);
 }
 void ctl_timer(struct ctl_host *t, uint64_t cookie);
-/* A policy decides this class for it. */
+/* Sets a value as if the policy had decided it. */
 void ctl_decide(struct ctl_host *t, rp_ctr ctr, uint32_t field, const char *value);
 void ctl_decide_int(struct ctl_host *t, rp_ctr ctr, uint32_t field, int64_t value);
 /* Runs all jobs, including jobs that other jobs start. Returns their number. */
 uint32_t ctl_work(struct ctl_host *t);
-/* A new instance with the state of the old one, as after a restart. */
+/* Creates a new instance with the state of the previous one, as after a restart. */
 int32_t ctl_restart(struct ctl_host *t, const char *config);
-/* n pages of a process from an address on are on this node. */
+/* Places n pages of a process on this node, from an address on. */
 void ctl_pages(struct ctl_host *t, uint32_t pid, uint64_t addr, uint32_t n, int32_t node);
 /* Moves one page to another node. */
 void ctl_pages_put(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t node);
-/* How many of its pages are on the node. */
+/* Returns the number of pages of the process on the node. */
 uint32_t ctl_pages_on(const struct ctl_host *t, uint32_t pid, int32_t node);
-/* The page at `addr` of this process cannot be moved, with addr 0 none of it can be touched: -code.
- * pid 0: nothing fails. */
+/* Makes moves of the page at `addr` of this process fail with -code; addr 0: of all its pages,
+ * pid 0: no move fails. */
 void ctl_pages_fail(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t code);
 /* Makes all pages parts of huge pages, which move 2 MiB at a time. */
 void ctl_pages_huge(struct ctl_host *t);
 void ctl_measure(struct ctl_host *t);
-/* The figures that were told, "CTR FIGURE VALUE" a line; cleared by the call. */
+/* Returns and clears the reported figures, each a line "CTR FIGURE VALUE". */
 const char *ctl_figures(struct ctl_host *t);
-/* The last report on a container, as "1 TEXT"; "" for none. */
+/* Returns the last report on a container, as "1 TEXT"; "" for none. */
 const char *ctl_report(struct ctl_host *t, rp_ctr ctr);
 const char *ctl_metrics(struct ctl_host *t);
 

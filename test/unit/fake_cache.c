@@ -423,7 +423,7 @@ static int32_t cache_get_pod(void *ctx, rp_pod pod, struct rp_pod_info *out)
 	return 0;
 }
 
-/* The value of KEY in "key=value;key=value". */
+/* Returns the value of KEY in "key=value;key=value". */
 static const char *look_up(struct fake_host *f, const char *list, const char *key)
 {
 	size_t len = strlen(key);
@@ -546,7 +546,7 @@ static int32_t cache_pod_resource(void *ctx, rp_ctr ctr, uint32_t index,
 	return 0;
 }
 
-/* No container has any. */
+/* Returns NULL, as containers have no CDI devices. */
 static const char *cache_cdi(void *ctx, rp_ctr ctr, uint32_t index)
 {
 	(void)ctx, (void)ctr, (void)index;
@@ -604,7 +604,7 @@ static int32_t cache_get_private(void *ctx, rp_ctr ctr, const void **ret, uint32
 	return 0;
 }
 
-/* No node has huge pages, so that every container without a request for them fits. */
+/* Returns 0: nodes have no huge pages, and every container without a request for them fits. */
 static int32_t cache_hugepages(void *ctx, rp_pod pod, rp_ctr ctr, struct rp_ids nodes, char *why,
 			       uint32_t cap)
 {
@@ -628,7 +628,7 @@ static int32_t cache_extended(void *ctx, rp_ctr ctr, const char *resource, int64
 
 /* ---- the service: staging -------------------------------------------------------------------- */
 
-/* The container's values to be changed, or NULL with *ret_r. */
+/* Returns the container's staged values, or NULL with *ret_r. */
 static struct fake_values *stage(void *ctx, rp_txn txn, rp_ctr ctr, int32_t *ret_r)
 {
 	struct fake_host *f = ctx;
@@ -768,7 +768,7 @@ static int32_t cache_set_args(void *ctx, rp_txn txn, rp_ctr ctr, const char *con
 	return 0;
 }
 
-/* Kept as pairs, as people would write them: by the place, with what is there. */
+/* Stores the mount as a pair: the destination, and the rest of the mount as text. */
 static int32_t cache_add_mount(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_mount *m)
 {
 	int32_t r;
@@ -822,7 +822,7 @@ static int32_t cache_may_wait(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t
 	return quiet_ms > longest_ms || longest_ms > RP_WAIT_MAX_MS ? -RP_EINVAL : 0;
 }
 
-/* There is no cluster. */
+/* Fails, as there is no cluster. */
 static int32_t cache_pod_ctr(void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out)
 {
 	(void)ctx, (void)pod, (void)index, (void)out;

@@ -221,7 +221,7 @@ static const char *cfg_where(void *ctx, rp_cfg node)
 	return node ? node->path : "";
 }
 
-/* A real tree, copied. */
+/* Copies a parsed tree. */
 static struct rp_cfg_node *copy_node(struct fake_host *f, rp_cfg from, const char *path)
 {
 	struct rp_cfg_node *n = fake_alloc(sizeof *n);

@@ -58,12 +58,12 @@ struct fake_host *fake_host_new(const struct fake_machine *m);
 struct fake_host *fake_host_free(
 	struct fake_host *f); /* destroys the module's instance too; returns NULL */
 
-/* The host as the module sees it. A service whose name is in `hide` (one string, NULL: none) is not
- * offered. */
+/* Returns the host as the module sees it. A service whose name is in `hide` (one string, NULL:
+ * none) is not offered. */
 const struct rp_host *fake_rp_host(struct fake_host *f);
 void fake_hide_service(struct fake_host *f, const char *name);
-/* The n-th call from now on of a fallible host function fails with -code; 0 calls: never. Tells how
- * many calls there were since. */
+/* Makes the n-th call from now on of a fallible host function fail with -code; 0 calls: never.
+ * Function fake_n_calls returns the number of calls since. */
 void fake_fail_after(struct fake_host *f, uint32_t n_calls, int32_t code);
 uint32_t fake_n_calls(const struct fake_host *f);
 
@@ -75,8 +75,8 @@ struct rp_cpu_info *fake_cpu_info(struct fake_host *f, uint32_t cpu);
 struct rp_node_info *fake_node_info(struct fake_host *f, uint32_t node);
 void fake_set_distance(struct fake_host *f, uint32_t from, uint32_t to,
 		       uint32_t distance); /* in both directions */
-/* A device: a path of the host or "b8:0", where sysfs has it, and what is near it (list form; NULL:
- * nothing). */
+/* Adds a device: a path of the host or "b8:0", its path in sysfs, and the CPUs and nodes near it
+ * (list form; NULL: none). */
 void fake_device(struct fake_host *f, const char *what, const char *sysfs_path, const char *cpus,
 		 const char *nodes);
 /* Speed Select; a machine has none unless told. `buckets` ends with 0; without BF `bf` is NULL. */
@@ -92,21 +92,21 @@ void fake_sst_program(struct fake_host *f, uint32_t clos, uint32_t min_mhz,
 		      uint32_t max_mhz); /* in all punits */
 void fake_sst_put(struct fake_host *f, const char *cpus, uint32_t clos);
 const char *fake_sst_in(struct fake_host *f, uint32_t clos); /* CPUs that are in it, list form */
-/* From now on "cp", "tf", "clos", "assoc" or "look" fails with -code; NULL: nothing does. */
+/* Makes "cp", "tf", "clos", "assoc" or "look" fail with -code from now on; NULL: none. */
 void fake_sst_fail(struct fake_host *f, const char *what, int32_t code);
 /* Returns the writes so far: "PACKAGE/PUNIT cp ON ordered; ", "… tf ON; ",
  * "… clos ID MIN-MAX; ", "cpu CPU CLOS; ". */
 const char *fake_sst_log(struct fake_host *f);
 void fake_sst_log_clear(struct fake_host *f);
 uint32_t fake_sst_manages(struct fake_host *f); /* 1: the module does */
-/* A file for read_file and read_node. */
+/* Adds a file for read_file and read_node. */
 void fake_file(struct fake_host *f, const char *path, const char *content);
 const char *fake_written(struct fake_host *f, const char *path); /* by write_file; NULL: nothing */
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-/* YAML in flow style: {a: {b: 1}, c: [x, "y z"]}. The tree lives as long as f. Keys are found
- * without regard to case. */
+/* Parses YAML in flow style: {a: {b: 1}, c: [x, "y z"]}. The tree lives as long as f. Keys are
+ * found without regard to case. */
 rp_cfg fake_cfg(struct fake_host *f, const char *text);
 
 /* ---- containers ------------------------------------------------------------------------------ */
@@ -128,11 +128,11 @@ struct fake_ctr {
 };
 
 rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc);
-/* By name; 0: none. */
+/* Returns the container of this name; 0: none. */
 rp_ctr fake_ctr_named(struct fake_host *f, const char *name);
-/* New requirements, before fake_update. */
+/* Sets new requirements, before fake_update. */
 void fake_request(struct fake_host *f, rp_ctr ctr, int64_t cpu_request, int64_t cpu_limit);
-/* The kubelet's devices of a container are not known any more. */
+/* Forgets the devices that the kubelet assigned to a container. */
 void fake_forget_devices(struct fake_host *f, rp_ctr ctr);
 /* Forgets a container without telling anybody. */
 void fake_forget(struct fake_host *f, rp_ctr ctr);
@@ -157,7 +157,7 @@ const char *fake_trail(struct fake_host *f, rp_ctr ctr); /* notes, one a line */
 /* Pretends that something else decided this earlier: sets as lists, NULL: nothing. */
 void fake_decide(struct fake_host *f, rp_ctr ctr, const char *cpus, const char *exclusive,
 		 const char *mems);
-/* How many containers the last transaction changed. */
+/* Returns the number of containers that the last transaction changed. */
 uint32_t fake_n_changed(const struct fake_host *f);
 
 /* ---- a policy under test --------------------------------------------------------------------- */
@@ -169,9 +169,9 @@ struct rp_instance *fake_instance(struct fake_host *f);
 const void *fake_module_service(struct fake_host *f, const char *id);
 
 /*
- * The calls as the host makes them: in a transaction, committed when the call succeeds and the
- * invariants hold, else dropped and rolled_back() called (and sync() if it says so). A broken
- * invariant gives -RP_EINVAL with fake_error() naming it.
+ * Makes the calls as the host does: in a transaction that is committed if the call succeeds and the
+ * invariants hold. Otherwise the transaction is dropped and rolled_back() is called, and sync() if
+ * it returns so. A broken invariant returns -RP_EINVAL, and fake_error() names it.
  */
 int32_t fake_configure(struct fake_host *f, const char *text); /* prepare, commit, sync */
 int32_t fake_prepare_only(struct fake_host *f, const char *text); /* prepare and abort */
@@ -186,16 +186,16 @@ int32_t fake_release(struct fake_host *f, rp_ctr ctr);
 int32_t fake_event(struct fake_host *f, const struct rp_event *ev);
 /* Allocates in a transaction that is dropped whatever comes out. */
 int32_t fake_try(struct fake_host *f, rp_ctr ctr);
-/* A new instance over the same cache with the configuration in force: what a restart of the daemon
- * does. */
+/* Creates a new instance over the same cache with the active configuration, as a restart of the
+ * daemon does. */
 int32_t fake_restart(struct fake_host *f);
-/* The next one finds nothing of what the module had saved; containers and what is known of them
- * stay. */
+/* Drops the saved state of the module before the next instance. The cache of containers is
+ * unchanged. */
 void fake_lose_state(struct fake_host *f);
 
-/* The last fail() text, "" when there was none since the last call into the module. */
+/* Returns the last fail() text; "" if there was none since the last call into the module. */
 const char *fake_error(const struct fake_host *f);
-/* Everything logged since the last fake_log_clear, one line each as "<6>text". */
+/* Returns all lines logged since the last fake_log_clear, each as "<6>text". */
 const char *fake_log(const struct fake_host *f);
 void fake_log_clear(struct fake_host *f);
 
@@ -206,7 +206,7 @@ void fake_log_clear(struct fake_host *f);
 const char *fake_zones(struct fake_host *f);
 const char *fake_metrics(struct fake_host *f);
 
-/* Delay of an armed timer in ms; -1: not armed. */
+/* Returns the delay of an armed timer in ms; -1: not armed. */
 int64_t fake_timer(const struct fake_host *f, uint64_t cookie);
 void fake_set_now(struct fake_host *f, uint64_t now_ms);
 /* Runs submitted jobs and their done functions. How many there were. */

@@ -182,7 +182,7 @@ const char *fake_answer(struct fake_host *f, struct rp_ids ids);
 struct fake_container *fake_container(struct fake_host *f, rp_ctr ctr); /* dies if there is none */
 
 void fake_begin(struct fake_host *f);
-/* 0, or -RP_EINVAL with f->error set; the transaction is over in any case. `keep`: commit if the
+/* Ends the transaction. Returns 0, or -RP_EINVAL with f->error set. `keep`: commit if the
  * invariants hold. */
 int32_t fake_end(struct fake_host *f, bool keep);
 void fake_cache_fini(struct fake_host *f);

@@ -108,7 +108,7 @@ static int h2_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	return 0;
 }
 
-/* 0, or an error of nghttp2. */
+/* Returns 0, or an error of nghttp2. */
 static int h2_start(struct h2_server *s)
 {
 	nghttp2_session_callbacks *c;

@@ -403,7 +403,7 @@ static void test_device_rules(void **state)
 	assert_true(writable((struct rule_case[]){none, all}, 2));
 }
 
-/* More rules and devices than any first guess. */
+/* Returns a container with more rules and devices than any initial capacity. */
 static struct span many_devices(void)
 {
 	static Nri__LinuxDevice dev[DEVICES], *devices[DEVICES];
@@ -546,7 +546,7 @@ static void test_wrong_types(void **state)
 	}
 }
 
-/* A message that ends too early says so, wherever that is; a byte of another value does no harm. */
+/* Checks that a message cut at any point is refused, and that any changed byte does no harm. */
 static void test_damage(void **state)
 {
 	struct span whole = a_ctr();
@@ -583,7 +583,7 @@ static void test_damage(void **state)
 	}
 }
 
-/* An arena that is too small ends in an error, wherever that is. */
+/* Checks that an arena that is too small at any point causes an error. */
 static void test_no_memory(void **state)
 {
 	struct span ctr_bytes = a_ctr(), pod_bytes = a_pod();

@@ -27,7 +27,7 @@ static bool is_watched(struct world *w, void *arg)
 	return s.n_watched == *(unsigned *)arg && !w->p->verify.running && !w->p->verify.n;
 }
 
-/* Container a with CPUs 0-3 (and nodes 0), watched. */
+/* Runs and watches container a with CPUs 0-3 (and nodes 0). */
 static void watch_one(struct world *w, const char *cgroups_path)
 {
 	unsigned n = 1;
@@ -165,7 +165,8 @@ static void test_amounts_v1(void **state)
 	assert_true(world_told(w, "had cpu.cfs_quota_us 5000 instead of -1"));
 }
 
-/* Each time later, up to a limit; after a long peace from the beginning. */
+/* Checks that each check is later than the previous one, up to a limit, and that the delay
+ * restarts after a long time without drift. */
 static void test_backs_off(void **state)
 {
 	struct world *w = *state;
@@ -231,8 +232,8 @@ static bool is_asking(struct world *w, void *arg)
 	return w->p->verify.running;
 }
 
-/* Read while the runtime was being told, looked at after it had said that it is done: nobody's
- * doing either. */
+/* Checks that a value read during an update, and evaluated after the runtime's acknowledgement,
+ * is no drift. */
 static void test_not_told_just_before(void **state)
 {
 	struct world *w = *state;
@@ -258,7 +259,7 @@ static void test_not_told_just_before(void **state)
 	assert_int_equal(found(w), 0);
 }
 
-/* The watch ends with the container, and starts with the daemon. */
+/* Checks that the watch ends with the container, and starts with the daemon. */
 static void test_comes_and_goes(void **state)
 {
 	struct world *w = *state;
@@ -343,7 +344,7 @@ static void test_culprits(void **state)
 	}
 }
 
-/* /proc is walked once a look, however many containers are in it. */
+/* Checks that a check walks /proc once for any number of containers. */
 static void test_one_walk(void **state)
 {
 	struct world *w = *state;

@@ -91,7 +91,7 @@ static rp_ctr create_in(struct fake_host *f, const char *name, const char *pool,
 	return c;
 }
 
-/* After a dropped sync() the pools are those from before it. */
+/* Checks that a dropped sync() leaves the pools unchanged. */
 static void pools_outlive_a_dropped_sync(void **state)
 {
 	(void)state;

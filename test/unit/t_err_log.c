@@ -58,7 +58,7 @@ static void test_err_text(void **state)
 	assert_string_equal(err_text(&e, -EIO), "a sentence");
 }
 
-/* Too long: cut between characters, whatever the offset. */
+/* Checks that a long text is cut between characters, at any offset. */
 static void test_err_cuts(void **state)
 {
 	char text[2 * ERR_TEXT_MAX + 1];
@@ -237,8 +237,8 @@ static struct log_held *again(struct log_held *held)
 	return log_held_new();
 }
 
-/* A child keeps its warnings and less to itself until it is clear whether its parent will say the
- * same. */
+/* Checks that a child holds lines of level warning and below until it is clear whether its
+ * parent will log them. */
 static void test_held(void **state)
 {
 	struct capture c;

@@ -13,7 +13,7 @@
 
 #define ALL ((1u << EVICT_RULES) - 1)
 
-/* A BE pod that asks for a CPU of what is lent, and uses half of it. */
+/* Returns a BE pod that requests one overcommitted CPU and uses half of it. */
 static struct evict_pod pod(const char *name)
 {
 	return (struct evict_pod){.name = name,

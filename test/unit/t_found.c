@@ -69,7 +69,7 @@ static int append(struct found *f, const char *file, const char *value)
 	return r ? r : committed;
 }
 
-/* The log is this record and nothing else; without a file: it is empty. */
+/* Rewrites the log with this record alone; without a file, the log is empty. */
 static int replace(struct found *f, const char *file, const char *value)
 {
 	int r = found_begin_anew(f);

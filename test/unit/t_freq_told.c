@@ -13,7 +13,8 @@ static void put_freq(const struct tree *tree, unsigned base)
 	}
 }
 
-/* Through bytes, as from a child that has asked for two cores. */
+/* Returns the report packed and unpacked again, as from a child that has requested the
+ * frequencies of two cores. */
 static Trial__Report *told(struct topo *t)
 {
 	Trial__Report report = TRIAL__REPORT__INIT;

@@ -490,7 +490,8 @@ static void test_calls_at_once_have_a_limit(void **state)
 	free(readers);
 }
 
-/* The connection that has been idle for longest makes room; where all are busy the new one goes. */
+/* Checks that a new connection replaces the one that has been idle for longest, and is refused
+ * if all are busy. */
 static void test_connections_have_a_limit(void **state)
 {
 	struct fixture *f = *state;

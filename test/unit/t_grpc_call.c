@@ -138,7 +138,8 @@ static void ask_and_answer(struct fixture *f, struct outcome *o, const struct h2
 	exchange(f);
 }
 
-/* The outcome of one answer, however it is cut. */
+/* Returns the outcome of an answer, and checks that it is independent of the division into
+ * pieces. */
 static void one_answer(const struct h2_answer *a, struct outcome *ret)
 {
 	static const size_t pieces[] = {0, 1, 7};

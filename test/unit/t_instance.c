@@ -337,7 +337,7 @@ static void call_hooks(struct place *p, struct instance *i)
 	instance_controller_timer(i, 1);
 }
 
-/* A module of two kinds hears as a controller what a controller is asked, and nothing else. */
+/* Checks that a module of two kinds receives, as a controller, the calls of a controller alone. */
 static void test_controller_calls(void **state)
 {
 	struct place *p = *state;
@@ -804,7 +804,7 @@ static void test_work(void **state)
 	assert_non_null(strstr(buf, "sys/fs/cgroup/pods/c1"));
 }
 
-/* Freed while a job is under way: destroyed when that is done. */
+/* Checks that an instance freed during a job is destroyed when the job is done. */
 static void test_closing(void **state)
 {
 	struct place *p = *state;

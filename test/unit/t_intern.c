@@ -63,7 +63,8 @@ static void test_empty_and_null(void **state)
 	assert_null(intern_free(NULL));
 }
 
-/* The table grows, and every set is found again and removed from wherever it is in its chain. */
+/* Checks that the table grows, and that every set is found and removed at any position in its
+ * chain. */
 static void test_many(void **state)
 {
 	enum { N = 2000 };

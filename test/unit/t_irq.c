@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interrupts kept where a policy wants them: the table's lines, what becomes of each, what the
- * kernel refuses, and the way back. */
+/* Interrupt steering by the policy's wishes: the lines of the table, the result for each
+ * interrupt, refusals of the kernel, and the restoration. */
 #include "test/unit/t_irq.h"
 #include "test/unit/t_oom.h"
 
@@ -355,8 +355,8 @@ static void test_other_allowed(void **state)
 	irq_free(q);
 }
 
-/* A mask that leaves no CPU is no place to be: it goes back, as when the first wish had been this
- * one. */
+/* Checks that an interrupt whose mask leaves no CPU is restored, as if its first wish had been
+ * this one. */
 static void test_no_place(void **state)
 {
 	struct wish w;
@@ -428,7 +428,8 @@ static void test_no_table(void **state)
 	irq_free(q);
 }
 
-/* A host that takes no job now is asked again by the next wish, be it the same. */
+/* Checks that a job that the host refused is submitted again by the next wish, even an equal
+ * one. */
 static void test_no_job(void **state)
 {
 	struct wish w;

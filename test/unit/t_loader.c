@@ -60,7 +60,7 @@ static int teardown(void **state)
 	return system(command);
 }
 
-/* By rename, as packages do it. */
+/* Installs a module by rename, as packages do. */
 static char *put(const char *to, const char *from, const char *as)
 {
 	static char path[PATH_MAX];
@@ -191,7 +191,7 @@ static void test_structs(void **state)
 	}
 }
 
-/* A file that was refused can be repaired, without a restart. */
+/* Checks that a refused file can be repaired without a restart. */
 static void test_repaired(void **state)
 {
 	(void)state;

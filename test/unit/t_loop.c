@@ -126,7 +126,8 @@ static void defer_two(void *arg)
 	mark(s, '2');
 }
 
-/* Deferred: not at once, but before what comes later; events that are there go first. */
+/* Checks that deferred calls run after the events that are already pending, and before later
+ * ones. */
 static void test_defer_order(void **state)
 {
 	struct scene *s = *state;
@@ -153,7 +154,7 @@ static void defer_for_ever(void *arg)
 	assert_int_equal(loop_defer(s->loop, defer_for_ever, s), 0);
 }
 
-/* A deferral that always comes again does not keep the loop from its files. */
+/* Checks that a deferral that repeats itself does not keep the loop from its files. */
 static void test_defer_does_not_starve(void **state)
 {
 	struct scene *s = *state;
@@ -267,7 +268,7 @@ static void read_one(unsigned events, void *arg)
 		loop_stop(s->loop);
 }
 
-/* Told again as long as there is something to read. */
+/* Checks that a callback repeats as long as data is readable. */
 static void test_io_level_triggered(void **state)
 {
 	struct scene *s = *state;
@@ -333,7 +334,7 @@ static void test_io_hang_up(void **state)
 	assert_string_equal(s->trace, ".");
 }
 
-/* A regular file cannot be waited for. */
+/* Checks that a regular file is refused. */
 static void test_io_refused(void **state)
 {
 	struct scene *s = *state;
@@ -378,7 +379,7 @@ static void test_timer_is_not_early(void **state)
 	}
 }
 
-/* Armed late within a long round of the loop, it counts from there. */
+/* Arms the timer late in a long round of the loop: its time counts from the arming. */
 static void arm_after_work(void *arg)
 {
 	struct scene *s = arg;
@@ -437,8 +438,8 @@ static long sleeps_of_a_run(struct scene *s)
 	return after.ru_nvcsw - before.ru_nvcsw;
 }
 
-/* With nothing to do the loop sleeps: no wake-up of its own between the start and the one timer. On
- * a busy machine a page that has to be fetched is a sleep as well, but not in each of many runs. */
+/* Checks that an idle loop sleeps, without a wake-up between its start and its only timer. On a
+ * busy machine a page fault is a sleep as well, but not in each of many runs. */
 static void test_idle_sleeps(void **state)
 {
 	struct scene *s = *state;

@@ -46,7 +46,7 @@ static struct manifest read_good(const char *text)
 	return m;
 }
 
-/* The only pod of it. */
+/* Returns the only pod of the manifest. */
 static struct manifest_pod read_pod(const char *text)
 {
 	struct manifest m = read_good(text);

@@ -128,7 +128,7 @@ static void check_zones(const struct memalloc *m, const char *expected, uint32_t
 		fail_msg("row %zu: zones are %s, expected %s", row, buf, expected);
 }
 
-/* Every row goes through an offer first, which must not change anything and tell what comes out. */
+/* Checks that every step's offer changes nothing and announces the zone of its commit. */
 static void check_steps(const struct plain_machine *machine, const struct step *steps, uint32_t n)
 {
 	struct memalloc *m = new_allocator(machine);
@@ -579,7 +579,7 @@ static void test_order_of_zones(void **state)
 	memalloc_free(m);
 }
 
-/* Many requests; every one can be found, and all sums come out in the end. */
+/* Checks that many requests can be found and that all sums are right in the end. */
 static void test_many(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * modules/lib/memalloc.h beside a naive model: a list of requests, sums made anew each time, undo
- * by copying everything. Random machines, requests and transactions.
+ * Compares modules/lib/memalloc.h with a naive model: a list of requests, sums computed each time,
+ * undo by a copy of everything. The topologies, requests and transactions are random.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -436,7 +436,7 @@ static memalloc_mask random_nodes(const struct model *m)
 	return rnd(200) ? nodes : rnd(2) ? 0 : UINT64_C(1) << m->n_nodes;
 }
 
-/* The id of a request, or one that is free; now and then the wrong one. */
+/* Returns the id of a request, or an unused one; at times the wrong kind. */
 static uint64_t random_id(struct model *m, bool used)
 {
 	uint64_t id = rnd(N_REQUESTS - 1);

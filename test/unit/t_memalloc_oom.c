@@ -183,7 +183,7 @@ static void test_calls(void **state)
 	}
 }
 
-/* The table of requests can be smaller than one would like. */
+/* Checks a table of requests that cannot grow. */
 static void test_table(void **state)
 {
 	(void)state;

@@ -127,8 +127,8 @@ static void test_classes(void **state)
 	has(ctl_metrics(t), "writes_total{} 2\n");
 }
 
-/* A reload that was to drop it is refused: what had waited when it was stopped is done now, and
- * what is there already not again. */
+/* Checks that a stopped controller that starts again, because its removal was refused, does the
+ * pending work and does not repeat the rest. */
 static void test_stopped_and_started(void **state)
 {
 	struct ctl_host *t = *state;
@@ -366,7 +366,7 @@ static void maps(struct ctl_host *t, unsigned pid, const char *text)
 	ctl_put(t, path, text);
 }
 
-/* A container with a process of `pages` pages on node 0, which has been given node 1. */
+/* Creates a container with a process of `pages` pages on node 0, which has been assigned node 1. */
 static rp_ctr to_node_1(struct ctl_host *t, unsigned pages)
 {
 	char text[512];
@@ -467,8 +467,8 @@ static void test_pages_progress(void **state)
 	assert_int_equal(ctl_work(t), 0);
 }
 
-/* Huge pages go as a whole, from wherever a step begins or a mapping does: each page is counted,
- * and once. */
+/* Checks that huge pages move as a whole, wherever a step or a mapping begins, and that each
+ * page is counted once. */
 static void test_pages_huge(void **state)
 {
 	struct ctl_host *t = *state;
@@ -532,7 +532,7 @@ static void test_pages_stay(void **state)
 			      "Operation not supported");
 }
 
-/* The kernel takes pages only to nodes that the runtime has set. */
+/* Checks that pages wait, because the kernel accepts only nodes that the runtime has set. */
 static void test_pages_too_early(void **state)
 {
 	struct ctl_host *t = *state;

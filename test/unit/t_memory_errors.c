@@ -150,7 +150,7 @@ static void check_told(struct ctl_host *t, rp_ctr c, const struct scene *s, int3
 					    s->want[i].text);
 }
 
-/* False: there are less than n writes. */
+/* Returns false if there are fewer than n writes. */
 static bool fail_nth(const void *scene, uint32_t n, int32_t code)
 {
 	const struct scene *s = scene;
@@ -178,7 +178,7 @@ static void test_each_write(void **state)
 		ctl_fail_each(fail_nth, &scenes[i], scenes[i].name, scenes[i].n_writes);
 }
 
-/* Another configuration, or none of its classes, when the daemon comes back. */
+/* Checks a restart with another configuration, and with one without the classes. */
 static void test_restart(void **state)
 {
 	(void)state;

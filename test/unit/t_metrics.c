@@ -50,7 +50,7 @@ static char *render(void)
 	return text;
 }
 
-/* The value of a sample; fails when it is not there. */
+/* Returns the value of a sample; fails if it is missing. */
 static double sample(const char *text, const char *name)
 {
 	size_t n = strlen(name);
@@ -421,8 +421,8 @@ static unsigned crowd_of(struct asking *a, int *fds, unsigned n)
 	return closed;
 }
 
-/* More connections than one client, and than all, may have: a probe beside them is answered, and
- * the newest of them are served. */
+/* Opens more connections than a client, and than all clients, may have: a probe is answered, and
+ * the newest connections are served. */
 static void crowd(struct asking *a)
 {
 	static const char request[] = "GET /metrics HTTP/1.1\r\n\r\n";
@@ -451,7 +451,7 @@ static void test_crowd(void **state)
 	assert_int_equal(a.result, 0);
 }
 
-/* A byte now and then is no way to stay for longer. */
+/* Sends a byte from time to time, which does not extend the time limit. */
 static void dripping(struct asking *a)
 {
 	int fd = connect_to(a);
@@ -482,7 +482,7 @@ static void test_dripping(void **state)
 	assert_int_equal(a.result, 0);
 }
 
-/* The kernel tells the server the address that a client has bound, however long it is. */
+/* Connects from a bound address: the kernel passes it to the server, however long it is. */
 static void named_client(struct asking *a)
 {
 	static const char request[] = "GET /livez HTTP/1.1\r\n\r\n";
@@ -513,7 +513,8 @@ static void test_named_client(void **state)
 	assert_int_equal(a.result, 0);
 }
 
-/* A client that never finishes its request, one that goes at once, one that resets. */
+/* Connects a client that never finishes its request, a client that leaves at once, and a client
+ * that resets. */
 static void bad_clients(struct asking *a)
 {
 	const struct linger reset = {1, 0};
@@ -543,8 +544,8 @@ static void test_bad_clients(void **state)
 	assert_status("GET /livez HTTP/1.1\r\n\r\n", "HTTP/1.1 200 ", "ok");
 }
 
-/* An answer that does not fit the socket's buffers, read slowly, and one that is still unread when
- * the server ends. */
+/* Reads slowly an answer that exceeds the socket's buffers, and leaves another unread when the
+ * server ends. */
 static void slow_reader(struct asking *a)
 {
 	static const char request[] = "GET /metrics HTTP/1.1\r\n\r\n";

@@ -174,7 +174,7 @@ static void test_messages(void **state)
 	fake_host_free(b.f);
 }
 
-/* Long text is cut between characters. */
+/* Checks that a long text is cut between characters. */
 static void test_long_messages(void **state)
 {
 	(void)state;
@@ -234,7 +234,8 @@ static int32_t ignore_fail(void *ctx, int32_t code, const char *text)
 	return code;
 }
 
-/* A host whose structs end before what minor 0 has is refused, not read past the end. */
+/* Checks that a host whose structs end before the members of minor 0 is refused, without a read
+ * past the end. */
 static void test_short_services(void **state)
 {
 	(void)state;

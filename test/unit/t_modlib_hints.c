@@ -20,7 +20,8 @@ struct lists {
 	struct hints resources[LISTS_MAX];
 };
 
-/* "0,1P;2-" are two hints, "any-" any node, "" is an empty list and NULL no opinion. */
+/* Parses a list of hints: "0,1P;2-" are two hints, "any-" is any node, "" is an empty list and
+ * NULL has no preference. */
 static void read_list(struct lists *l, uint32_t i, const char *text)
 {
 	l->resources[i] = (struct hints){.list = text ? l->hints[i] : NULL, .align = true};
@@ -170,7 +171,7 @@ static void test_masks(void **state)
 	assert_int_equal(hints_masks(UINT64_MAX, 1, masks), HINTS_MAX);
 }
 
-/* The answer of the plain reading: every combination, one by one. */
+/* Returns the answer of the straightforward algorithm, which tries every combination. */
 static struct hint slow(uint64_t all, const struct hint *a, uint32_t n, const struct hint *b,
 			uint32_t m)
 {
@@ -208,7 +209,7 @@ static uint64_t any_of(uint64_t nodes)
 	return r ? r : nodes & -nodes;
 }
 
-/* On machines with few nodes and with many, which are merged in ways of their own. */
+/* Checks topologies with few and with many nodes, which use different algorithms. */
 static void test_random(void **state)
 {
 	(void)state;
@@ -230,7 +231,7 @@ static void test_random(void **state)
 	}
 }
 
-/* Not a measurement: all that can be asked is answered, at the bounds of everything. */
+/* Checks that requests at every limit are answered. The test does not measure time. */
 static void test_large(void **state)
 {
 	(void)state;

@@ -111,7 +111,7 @@ static void test_machine(void **state)
 	close_bench(&b);
 }
 
-/* A host that knows less: no cores, no caches, no nodes. */
+/* Checks a host with less information: no cores, no caches, no nodes. */
 static void test_machine_without_levels(void **state)
 {
 	(void)state;
@@ -265,8 +265,8 @@ static void model_take_core(struct model *k, uint32_t cpu)
 			model_take(k, other);
 }
 
-/* The lowest CPU of the first core that is wholly free and has several threads, rather not CPU 0's;
- * or UINT32_MAX. */
+/* Returns the lowest CPU of the first fully free core with several threads; UINT32_MAX: none.
+ * The core of CPU 0 is preferred if `rather_0`, and avoided otherwise. */
 static uint32_t whole_core(const struct model *k, bool rather_0)
 {
 	uint32_t found = UINT32_MAX, n;

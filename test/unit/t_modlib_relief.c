@@ -59,7 +59,7 @@ static bool is_enough(const struct question *q, const int64_t *free)
 	return room;
 }
 
-/* Every set of at most `left` more items of those from `first` on, each in every unit. */
+/* Tries every set of at most `left` more items from `first` on, each item in every unit. */
 static void try_all(const struct question *q, int64_t *free, uint32_t first, uint32_t n,
 		    int64_t cost, struct answer *best)
 {
@@ -136,7 +136,7 @@ static void test_against_everything(void **state)
 	}
 }
 
-/* Many containers that are too small do not hide the one that makes room. */
+/* Checks that many containers that are too small do not hide the one that frees enough capacity. */
 static void test_ranks(void **state)
 {
 	struct relief_unit units[2] = {{0}, {4}};

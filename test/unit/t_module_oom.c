@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Policies, as the modules that are shipped, while memory ends: each allocation that a module makes
- * in a day's work fails once, alone or with all that follow in the same callback. It says so,
- * nobody's CPUs are given to two, and when memory is back everything is as if it had always been
- * there; nothing is lost.
- *
- * Only what the module itself asks for fails: the host around it is that of the other tests.
+ * Checks the shipped policy modules when memory ends: each allocation of a typical run fails once,
+ * alone or with all later ones in the same callback. The module reports the failure, CPUs are never
+ * exclusive to two containers, and afterwards the module works as if memory had always been
+ * available. Only the module's own allocations fail.
  */
 #include "test/unit/fake_host.h"
 #include "test/unit/t_oom_module.h"
@@ -126,7 +124,7 @@ struct subject {
 
 static const struct fake_machine machine = {.packages = 2, .nodes = 2, .cores = 4, .threads = 2};
 
-/* A failure is said, with its reason, when it is one of memory; others are the load's. */
+/* Checks that a call that fails for lack of memory gives a reason. Other failures are expected. */
 static int32_t said(struct fake_host *f, const char *what, int32_t r)
 {
 	if (r < 0 && !*fake_error(f))
@@ -221,7 +219,7 @@ static void check_and_empty(struct fake_host *f, const struct subject *s, const 
 	free(zones);
 }
 
-/* A punit a package. */
+/* Creates a host with one punit in each package. */
 static struct fake_host *new_host(const struct subject *s)
 {
 	static const struct fake_punit punits[] = {
@@ -248,7 +246,7 @@ static char *fresh_zones(const struct subject *s)
 	return zones;
 }
 
-/* False: there were fewer allocations than that. */
+/* Returns false if there were fewer allocations. */
 static bool run(const struct subject *s, unsigned at, bool rest, const char *fresh)
 {
 	struct fake_host *f = new_host(s);

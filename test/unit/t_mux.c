@@ -232,7 +232,7 @@ static bool go_read(struct go_reader *g, uint8_t *to, size_t n)
 	return true;
 }
 
-/* A message of n bytes with a ttrpc header, recognisable content, sent after others. */
+/* Sends a message of n bytes with a ttrpc header and recognisable content, after other messages. */
 static void send_and_read(size_t n_data, size_t first_max, bool suits_go)
 {
 	size_t n = TTRPC_HEADER_SIZE + n_data;
@@ -287,7 +287,7 @@ static void test_tx_suits_go(void **state)
 	send_and_read(TTRPC_MESSAGE_MAX, MUX_FIRST_FRAME_MAX, true);
 }
 
-/* The model notices what a Go peer notices. */
+/* Checks that the model finds the errors that a Go peer finds. */
 static void test_model_refuses(void **state)
 {
 	(void)state;

@@ -38,8 +38,8 @@ static struct buf written(const struct models *m)
 	return text;
 }
 
-/* A day at half a CPU with an hour at two: the hour is what 95 of 100 samples are not below of,
- * unless it was long ago. */
+/* Checks a day at half a CPU with an hour at two: the hour is the 95th percentile, unless it was
+ * long ago. */
 static void test_decay(void **state)
 {
 	struct models m = {0};
@@ -89,7 +89,7 @@ static void test_restart(void **state)
 	models_fini(&again);
 }
 
-/* The clock was years ahead when the file was written: what is learned now counts all the same. */
+/* Checks that new usage counts even if the clock was years ahead when the file was written. */
 static void test_clock_that_was_ahead(void **state)
 {
 	struct models m = {0}, again = {0};

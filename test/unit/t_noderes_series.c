@@ -27,7 +27,8 @@ static void average_is(const struct series *s, uint64_t now_s, uint64_t window_s
 	assert_int_equal(found_memory, memory);
 }
 
-/* Twenty samples, 1 to 20, of which the system's are known of the last ten. */
+/* Checks the aggregates of twenty samples, 1 to 20, of which the last ten include the system's
+ * usage. */
 static void test_aggregates(void **state)
 {
 	static const int64_t node[RP_NR_STATISTICS] = {10, 10, 18, 19, 19};
@@ -97,8 +98,8 @@ static void test_counter_that_began_anew(void **state)
 	average_is(&s, 4, 60, 2000, 5);
 }
 
-/* A clock that goes back begins the series anew; one that leaps forth leaves an average over all of
- * the leap. */
+/* Checks that a clock that goes back restarts the series, and that a clock that leaps forward
+ * yields an average over the whole gap. */
 static void test_clock_that_jumps(void **state)
 {
 	struct series s = {0};

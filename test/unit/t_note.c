@@ -152,7 +152,7 @@ static int setup(void **state)
 
 static struct err last;
 
-/* On a copy of exactly `size` bytes, so that sanitizers see a step past the end. */
+/* Parses a copy of exactly `size` bytes, so that sanitizers detect a read past the end. */
 static int parse_size(const struct image *im, size_t size, struct note_facts *ret)
 {
 	_free_ void *copy = malloc(size ? size : 1);
@@ -200,7 +200,7 @@ static void test_good(void **state)
 	assert_int_equal(check(&f, 0), 0);
 }
 
-/* No prefix of a good file makes the reader look past its end, or is good. */
+/* Checks that no prefix of a valid file is accepted or read past its end. */
 static void test_truncated(void **state)
 {
 	(void)state;
@@ -305,7 +305,7 @@ static void test_notes_damaged(void **state)
 	refused(&im, -EBADMSG, "a note segment would end past its end");
 }
 
-/* A segment that ends in the middle of a note's padding, as some linkers leave it. */
+/* Checks a segment that ends within a note's padding, as some linkers write it. */
 static void test_note_padding(void **state)
 {
 	(void)state;

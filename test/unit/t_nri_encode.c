@@ -250,8 +250,8 @@ static void test_classes(void **state)
 		.field = (f), .key = (k), .text = (t)                                              \
 	}
 
-/* Linux counts scheduling policies from 0 (SCHED_OTHER), NRI from 1; 7 and more are not known to
- * it. */
+/* Checks the numbers of scheduling policies: Linux counts from 0 (SCHED_OTHER), NRI from 1, and
+ * NRI does not define 7 and above. */
 static void test_extras(void **state)
 {
 	static const struct rp_mount bind = {sizeof bind, 1,	  "/srv",

@@ -53,7 +53,7 @@ static void test_comes_back(void **state)
 	runtime_free(r);
 }
 
-/* A connection that was opened to the first socket is not used for another one. */
+/* Checks that a connection to the first socket is not used for another one. */
 static void test_another_address(void **state)
 {
 	(void)state;
@@ -345,7 +345,7 @@ static void test_state_change(void **state)
 	runtime_free(r);
 }
 
-/* A message whose first field is a length that runs past the end. */
+/* Returns a message whose first field has a length beyond the end. */
 static const ProtobufCMessage *garbage(void)
 {
 	static Nri__KeyValue m = NRI__KEY_VALUE__INIT;

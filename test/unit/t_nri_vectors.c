@@ -128,7 +128,7 @@ static void feed(struct end *e, const uint8_t *frame, size_t n)
 		buf_reset(&(e)->out);                                                              \
 	} while (0)
 
-/* A bare request, to bring forth an answer. */
+/* Sends an empty request that causes an answer. */
 static void feed_request(struct end *e, uint32_t stream, const char *method)
 {
 	struct buf b = BUF_INIT;
@@ -273,7 +273,8 @@ static void test_configure(void **state)
 	end_close(&runtime);
 }
 
-/* The request as the runtime makes it; its timeout is no whole number of milliseconds. */
+/* Checks the request as the runtime sends it, with a timeout that is no whole number of
+ * milliseconds. */
 static void test_configure_request(void **state)
 {
 	(void)state;
@@ -360,7 +361,7 @@ static void test_negative_number(void **state)
 	nri__linux_cpu__free_unpacked(back, NULL);
 }
 
-/* "Not set" and "zero" differ for wrappers. */
+/* Checks that wrappers distinguish "not set" and "zero". */
 static void test_wrappers(void **state)
 {
 	(void)state;
@@ -374,7 +375,7 @@ static void test_wrappers(void **state)
 	nri__linux_cpu__free_unpacked(cpu, NULL);
 }
 
-/* Repeated numbers come packed or one by one; a newer NRI's fields are skipped. */
+/* Checks repeated numbers, packed or one by one, and fields of a newer NRI, which are skipped. */
 static void test_packed_and_unknown(void **state)
 {
 	(void)state;
@@ -531,7 +532,7 @@ static void test_all_messages(void **state)
 	arena_free(arena);
 }
 
-/* Small input that would become much memory ends at the arena's limit. */
+/* Checks that small input that would need much memory ends at the arena's limit. */
 static void test_arena_limit(void **state)
 {
 	(void)state;

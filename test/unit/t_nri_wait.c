@@ -447,7 +447,7 @@ static void test_a_list_is_waited_for_only_so_long(void **state)
 	runtime_free(r);
 }
 
-/* The parts of a list are taken as they come; only the last one waits. */
+/* Checks that the parts of a list are accepted at once and that only the last one waits. */
 static void test_parts_of_a_synchronization(void **state)
 {
 	Nri__SynchronizeRequest m = NRI__SYNCHRONIZE_REQUEST__INIT;

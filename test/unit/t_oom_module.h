@@ -145,7 +145,8 @@ static int cmp_lines(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A text with its lines in an order of ours, for what has none; the caller's. */
+/* Returns the lines of a text in sorted order, for a text without a defined order. The caller
+ * frees it. */
 static char *sorted_lines(const char *text)
 {
 	char *all = strdup(text), *lines[256], *rest = NULL;

@@ -16,13 +16,14 @@
 #include "proto/nri.pb-c.h"
 #include "proto/store.pb-c.h"
 
-/* protobuf-c has no const in its structs. */
+/* Returns the text without const, as protobuf-c has no const in its structs. */
 static char *text_of(const char *s)
 {
 	return (char *)(uintptr_t)s;
 }
 
-/* Into room of just the right size, which one byte less is not. */
+/* Checks that packing succeeds into a buffer of the exact size, and fails into a buffer one byte
+ * smaller. */
 static void assert_same(const ProtobufCMessage *m)
 {
 	size_t size = protobuf_c_message_get_packed_size(m), len;
@@ -37,8 +38,8 @@ static void assert_same(const ProtobufCMessage *m)
 	free(expected);
 }
 
-/* Every byte follows from the encoding's description: tag = number << 3 | wire type, a length in
- * front of text and messages. */
+/* Checks every byte against the description of the encoding: tag = number << 3 | wire type, a
+ * length in front of text and messages. */
 static void bytes_are_as_described(void **state)
 {
 	static const uint8_t expected[] = {

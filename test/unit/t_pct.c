@@ -175,7 +175,8 @@ static void test_stop(void **state)
 	rig_fini(&r);
 }
 
-/* Without the classes the platform is given back; with others it is not. */
+/* Checks that a configuration without classes undoes the settings, and that one with other
+ * classes does not. */
 static void test_reconfigured(void **state)
 {
 	(void)state;
@@ -280,8 +281,7 @@ static void tick(struct rig *r)
 	(void)fake_run_work(r->f);
 }
 
-/* A platform that keeps failing is tried again by the clock, later and later, and not with each
- * container. */
+/* Checks that failing settings are retried at growing intervals, and not with each container. */
 static void test_backed_off(void **state)
 {
 	(void)state;
@@ -326,7 +326,7 @@ static void test_backed_off(void **state)
 	rig_fini(&r);
 }
 
-/* Without a clock the next change is the next attempt, as for everything else. */
+/* Checks that the next change is the next attempt if there is no timer. */
 static void test_without_clock(void **state)
 {
 	(void)state;
@@ -485,8 +485,8 @@ static void test_undo_overtaken(void **state)
 	rig_fini(&r);
 }
 
-/* The worker is at it when the classes change once more: the result of what is obsolete counts for
- * nothing. */
+/* Checks that the result of an obsolete undo is ignored if the classes change again while the
+ * worker runs it. */
 static void test_undo_overtaken_at_work(void **state)
 {
 	(void)state;

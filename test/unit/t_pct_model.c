@@ -314,8 +314,8 @@ static void managed(void)
 	fake_host_free(f);
 }
 
-/* Two classes with a CLOS that somebody else has programmed, or has not: the one that goes higher
- * is high, the lower number where both do. */
+/* Checks two classes with a CLOS that another program has or has not programmed. The class with
+ * the higher frequency is high, at a tie the lower number. */
 static void associated(void)
 {
 	struct pair p;

@@ -119,8 +119,7 @@ static void test_others_in_reply(void **state)
 		"is exclusive to container default/n/c");
 }
 
-/* A controller's sync would be the place for it; here the policy moves both when the third
- * comes. */
+/* Checks that updates that remove CPUs come before updates that add CPUs. */
 static void test_losers_first(void **state)
 {
 	struct world *w = *state;
@@ -398,7 +397,7 @@ static void test_stop(void **state)
 	assert_true(world_told(w, "default/b/c"));
 }
 
-/* A policy that will not let go loses the argument. */
+/* Checks that a container is released even if its policy refuses. */
 static void test_release_by_force(void **state)
 {
 	(void)state;
@@ -689,7 +688,7 @@ static bool no_store_errors(struct world *w, void *arg)
 	return !store_pending(pipeline_store(w->p));
 }
 
-/* A place for the state that cannot be used is said, and no reason not to place containers. */
+/* Checks that an unusable state directory is reported and containers are still placed. */
 static void test_no_state_directory(void **state)
 {
 	struct world *w = *state;
@@ -705,7 +704,7 @@ static void test_no_state_directory(void **state)
 	assert_string_equal(status.store_state, "unusable");
 }
 
-/* A full disk costs a warning, and what was missed is written when there is room again. */
+/* Checks that a full disk causes a warning, and that lost changes are written later. */
 static void test_full_disk(void **state)
 {
 	struct world *w = *state;

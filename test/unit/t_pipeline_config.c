@@ -147,7 +147,8 @@ static void test_switch(void **state)
 	assert_null(ctr->cur.exclusive);
 }
 
-/* A policy that pins containers leaves container a unpinned: its former exclusive CPUs are free. */
+/* Checks that the exclusive CPUs of container a become free when the new policy leaves it
+ * unpinned. */
 static void test_switch_leaves_unpinned(void **state)
 {
 	struct world *w = *state;
@@ -279,7 +280,7 @@ static void test_stop_while_trying(void **state)
 	assert_int_equal(a.n + b.n + c.n, 3);
 }
 
-/* An undo that has just begun to read when the daemon ends begins no reload. */
+/* Checks that an undo that is still reading when the daemon ends starts no reload. */
 static void test_stop_while_undoing(void **state)
 {
 	struct world *w = *state;
@@ -387,7 +388,7 @@ static void die_in_module(struct world *w)
 		assert_int_not_equal(WEXITSTATUS(status), 9);
 }
 
-/* Three deaths inside of it within ten minutes: it is left out. */
+/* Checks that a module is disabled after three deaths inside it within ten minutes. */
 static void test_quarantine(void **state)
 {
 	struct world *w = *state;
@@ -549,8 +550,8 @@ static void test_controller_does_not_start(void **state)
 
 #define NEEDS PUPPET "controllers: {hand: required}\n"
 
-/* Without a start there is no configuration: not at the start, not by a reload, and what came with
- * it is let go again. */
+/* Checks that a configuration is refused, at the start and at a reload, if its required
+ * controller does not start. Everything else that it started is stopped. */
 static void test_required_controller_does_not_start(void **state)
 {
 	struct world *w = *state;
@@ -572,8 +573,8 @@ static void test_required_controller_does_not_start(void **state)
 	assert_string_equal(hand(w).mode, "required");
 }
 
-/* The policy says no when the controller has started: it is stopped again. The file is made by the
- * trial. */
+/* Checks that a started controller is stopped again if the policy refuses the configuration. The
+ * trial creates the file. */
 static void test_required_controller_starts_in_vain(void **state)
 {
 	struct world *w = *state;

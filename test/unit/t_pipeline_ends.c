@@ -154,8 +154,8 @@ static void run_first_life(struct world *w)
 	_exit(0);
 }
 
-/* A list that cannot be read places nobody: what the last process has set of the machine stays
- * until one can. */
+/* Checks that an unreadable list places no containers: the previous process's settings stay
+ * until a list can be read. */
 static void test_unreadable_list(void **state)
 {
 	struct world *w = *state;

@@ -98,7 +98,8 @@ static void test_synchronized_late(void **state)
 	world_free(w);
 }
 
-/* Told that nothing has come of it, the policy looks at everything again and places them. */
+/* Checks that the policy places all containers in a second attempt after its first result was
+ * dropped. */
 static void test_synchronized_at_the_second_attempt(void **state)
 {
 	char script[256];

@@ -9,7 +9,7 @@
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-/* n containers a, b, … on CPU i each; `move` makes the policy put each on CPU i + 8. */
+/* Runs n containers a, b, … on CPU i each; `move` makes the policy move each to CPU i + 8. */
 static void run_some(struct world *w, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -207,8 +207,8 @@ static bool next_is_there(struct world *w, void *arg)
 	return updates_next(w->p, arg) != NULL;
 }
 
-/* A batch fails, and the runtime does not say which update: halves of it find the container, which
- * alone waits longer and longer. */
+/* Checks a failing batch whose container the runtime does not name: halves of the batch find the
+ * container, whose updates wait longer and longer. */
 static void test_failures(void **state)
 {
 	struct world *w = *state;

@@ -80,7 +80,7 @@ static void pod_ended(void *arg, const char *ns, const char *name)
 	s->n_ended++;
 }
 
-/* Times that a request which is held would have been looked at again. */
+/* Returns how often a deferred request would have been checked again. */
 static unsigned n_told(void)
 {
 	return source.w->p->wait.hold.told - source.told_before;
@@ -138,7 +138,7 @@ static void run_pod(struct world *w, const struct box *b)
 	reply_sent(w->p, NULL, false);
 }
 
-/* The agent is there, and has been asked for the first pod. */
+/* Connects the agent and requests the devices of the first pod. */
 static struct world *asked(void **state)
 {
 	struct world *w = *state;
@@ -190,7 +190,7 @@ static void expect_pods(struct world *w, unsigned asked, unsigned known, unsigne
 	assert_int_equal(s.n_failed, failed);
 }
 
-/* "RESOURCE@NODES RESOURCE@NODES", as a module gets them one by one. */
+/* Returns "RESOURCE@NODES RESOURCE@NODES", as a module reads them one by one. */
 static const char *devices_of(struct world *w, const struct box *b)
 {
 	static char all[256];
@@ -423,8 +423,8 @@ static void test_a_pod_that_is_told_again_is_asked_for_again(void **state)
 
 /* ---- waiting ---- */
 
-/* At most DEVICES_CREATE_WAIT_MS, and half of what the runtime allows, from when the request
- * came. */
+/* Checks that a creation waits at most DEVICES_CREATE_WAIT_MS, and at most half of the runtime's
+ * timeout, since its request. */
 static void test_how_long_a_creation_waits(void **state)
 {
 	static const struct {
@@ -491,7 +491,7 @@ static const struct device_desc
 	web_nic = {.ctr = "c", .resource = "x.com/nic", .nodes = node_0, .n_nodes = 1},
 	db_gpu = {.ctr = "c", .resource = "x.com/gpu", .nodes = nodes_1_0, .n_nodes = 2};
 
-/* In no order. */
+/* Lists the devices of pods in no particular order. */
 static void list_both(struct world *w)
 {
 	struct pod_devices_desc pods[] = {{"default", "web", &web_nic, 1},

@@ -41,7 +41,7 @@ static void pod_ended(void *arg, const char *ns, const char *name)
 	(void)name;
 }
 
-/* How many a module sees of the container's. */
+/* Returns the number of the container's devices that a module sees. */
 static uint32_t n_seen(struct world *w)
 {
 	struct rp_pod_resource_info r;
@@ -63,7 +63,7 @@ static int turn_on(struct world *w, unsigned *n_asked)
 	return pipeline_devices_on(w->p, &source);
 }
 
-/* All of it, or nothing, and then it counts as failed. */
+/* Checks that all devices are known, or none, which counts as failed. */
 static int judge(struct world *w)
 {
 	struct devices_status s;

@@ -17,7 +17,7 @@
 
 extern const struct rp_module rp_module_1;
 
-/* The policy on a machine that has such punits; n 0: that has none. */
+/* Starts the policy on a topology with these punits; n 0: without any. */
 static inline struct fake_host *begin_on(const struct fake_machine *m,
 					 const struct fake_punit *punits, uint32_t n,
 					 const char *config)
@@ -59,7 +59,7 @@ static inline void tell_resource(void *ctx, const char *name, int64_t amount)
 	(void)snprintf(t->text + len, sizeof t->text - len, "%s %lld\n", name, (long long)amount);
 }
 
-/* The extended resources, a line each; valid until the next call. */
+/* Returns the extended resources, a line each; valid until the next call. */
 static inline const char *extended(struct fake_host *f)
 {
 	static struct told told;

@@ -498,7 +498,7 @@ static void test_failing_moves(void **state)
 		"3 3 of 3 tasks cannot be moved: Device or resource busy; trying again");
 }
 
-/* By itself, once the time has come: the group is put right first, then the container. */
+/* Checks the retry by the timer: the group is repaired first, then the container. */
 static void test_tried_again(void **state)
 {
 	struct ctl_host *t = *state;
@@ -528,8 +528,8 @@ static void test_tried_again(void **state)
 	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
 }
 
-/* A reload that was to drop it is refused: what had waited when it was stopped is done now, and
- * what is right already is not done again. */
+/* Checks that a stopped controller that starts again, because its removal was refused, does the
+ * pending work and does not repeat the rest. */
 static void test_stopped_and_started(void **state)
 {
 	struct ctl_host *t = *state;
@@ -557,8 +557,8 @@ static void test_stopped_and_started(void **state)
 	assert_string_equal(ctl_report(t, c), "1");
 }
 
-/* Whichever change fails: nothing crashes, nothing leaks, somebody hears of it, and the next round
- * mends it. */
+/* Checks that any failing change causes no crash and no leak, is reported, and is repaired by
+ * the next round. */
 static void test_each_change_fails(void **state)
 {
 	for (uint32_t nth = 1; nth < 40; nth++) {
@@ -707,7 +707,7 @@ static void test_no_rmids(void **state)
 	assert_string_equal(ctl_get(t, R "nri-rp.gold/tasks"), "21");
 }
 
-/* Any other reason is tried again like every write, and the tasks are in their class meanwhile. */
+/* Checks that other errors are retried like every write, while the tasks are in their class. */
 static void test_monitoring_tried_again(void **state)
 {
 	struct ctl_host *t = *state;

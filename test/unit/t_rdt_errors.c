@@ -137,7 +137,7 @@ static bool is_in(struct world *w, const char *class, const char *tids)
 	return true;
 }
 
-/* Why not all is as it should be; NULL: it is. */
+/* Returns the difference from the expected state; NULL: none. */
 static const char *what_is_wrong(struct world *w, const struct scene *s)
 {
 	const char *gold = ctl_get(w->t, R "nri-rp.gold/schemata");
@@ -194,7 +194,7 @@ static void check_told(struct world *w, const struct scene *s, int32_t code)
 		fail_msg("%s: %s, but \"%s\", \"%s\"", s->name, what, of_c, of_d);
 }
 
-/* False: there are less than n changes. */
+/* Returns false if there are fewer than n changes. */
 static bool fail_nth(const void *scene, uint32_t n, int32_t code)
 {
 	const struct scene *s = scene;

@@ -78,7 +78,7 @@ static int collect(void *arg, const void *record, size_t len)
 	return buf_add(all, " ", 1);
 }
 
-/* The result of reading, and the words. */
+/* Returns the result of reading, and the words. */
 static int parse(const void *data, size_t size, const struct reclog_head *as, char ret[256],
 		 struct err *err)
 {
@@ -183,8 +183,8 @@ static void damage(void **state)
 	}
 }
 
-/* A commit that was not finished is not there, and that is no damage; with bytes behind the end it
- * is. */
+/* Checks that an unfinished commit is dropped without counting as damage. Bytes behind its end
+ * are damage. */
 static void torn(void **state)
 {
 	static const char *const prefixes[] = {"", "one ", "one two  ", "one two  three "};
@@ -208,7 +208,7 @@ static void torn(void **state)
 	assert_string_equal(all, prefixes[3]);
 }
 
-/* A batch in another place is damage: it was written once. */
+/* Checks that a batch copied to another place is damage. */
 static void twice(void **state)
 {
 	struct place *p = *state;
@@ -284,7 +284,7 @@ static int count(void *arg, const void *record, size_t len)
 	return 0;
 }
 
-/* A new log is written in pieces, whatever its size, and more may come behind it. */
+/* Checks that a new log of any size is written in pieces, and that more records can follow. */
 static void much(void **state)
 {
 	struct place *p = *state;

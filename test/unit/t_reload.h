@@ -59,8 +59,8 @@ static inline bool is_idle(struct world *w, void *arg)
 	return !instance_jobs(w->p->policy);
 }
 
-/* When modules have nothing left to do, as a sanitizer's allocator has locks that a child would
- * find held by the worker. `why`: it is refused, in these words. */
+/* Reloads when modules are idle, as a sanitizer's allocator has locks that a child could find
+ * held by the worker. `why`: the expected text of a refusal. */
 static inline void reload_idle(struct world *w, const char *conf, const char *why)
 {
 	world_until(w, is_idle, NULL);

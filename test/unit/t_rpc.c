@@ -195,7 +195,7 @@ static void send_raw(struct end *to, uint32_t stream, uint8_t type, const void *
 	assert_int_equal(0, rpc_input(to->rpc, &to->in, 4711, NULL));
 }
 
-/* The one response that e has put out. */
+/* Checks the only response in the output of e. */
 static void assert_answer(struct end *e, uint32_t stream, int32_t code, const char *text)
 {
 	struct ttrpc_header h;

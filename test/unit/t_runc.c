@@ -16,7 +16,8 @@
 #include "core/lib/util/runc.h"
 #include "test/unit/coverage_exit.h"
 
-/* From a buffer of just that size, so that a reading beyond it is noticed. */
+/* Reads the version from a buffer of the exact size, so that the sanitizer detects a read past
+ * the end. */
 static const char *version(const char *data, size_t len)
 {
 	static char text[64];

@@ -24,14 +24,14 @@ static inline struct seed seed_begin(void)
 	return (struct seed){first, first};
 }
 
-/* Below n. */
+/* Returns a random number below n. */
 static inline uint32_t draw(struct seed *s, uint32_t n)
 {
 	s->now = s->now * 6364136223846793005u + 1442695040888963407u;
 	return (uint32_t)(s->now >> 33) % n;
 }
 
-/* Once in n times. */
+/* Returns true once in n times. */
 static inline int once_in(struct seed *s, uint32_t n)
 {
 	return draw(s, n) == 0;

@@ -396,7 +396,8 @@ static void *call_all(void *arg)
 	return NULL;
 }
 
-/* A defect of a module is not the end of the process: the call has no effect, and is counted. */
+/* Checks that a foreign call has no effect and is counted. A defect of a module does not end the
+ * process. */
 static void test_foreign_calls_refused(void **state)
 {
 	struct place *p = *state;
@@ -409,7 +410,7 @@ static void test_foreign_calls_refused(void **state)
 	assert_int_equal(C.get_ctr(p->instance, p->ctr->handle, &info), 0);
 }
 
-/* A child in which another thread calls the host; how it ends. */
+/* Returns the exit status of a child in which another thread calls the host. */
 static int end_of_a_foreign_call(struct place *p, const char *path)
 {
 	int status = 0;

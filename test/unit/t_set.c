@@ -30,7 +30,8 @@ static uint32_t rnd(uint32_t n)
 	return (uint32_t)((seed >> 16) % n);
 }
 
-/* Small ids are as likely as large ones, word borders more than others. */
+/* Returns a random id: small ids are as likely as large ones, and word borders more likely than
+ * others. */
 static uint32_t rnd_id(void)
 {
 	static const uint32_t scales[] = {8, 70, 130, 1024, RP_CPUS_MAX};

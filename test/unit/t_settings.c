@@ -132,7 +132,7 @@ static void test_bounds(void **state)
 	end(&p);
 }
 
-/* A trial changes nothing, and does not wait for a thread that is not in its process. */
+/* Checks that a trial changes nothing, and does not wait for a thread of another process. */
 static void test_trial(void **state)
 {
 	struct place p;
@@ -152,8 +152,7 @@ static void test_trial(void **state)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* A file that is not known to the host is not to be changed: it says so, and knows as little as
- * before. */
+/* Checks that a file that the host cannot record is refused without a trace. */
 static int keep_two(void *arg)
 {
 	struct place *p = arg;
@@ -406,7 +405,7 @@ static void test_other_boot(void **state)
 	tree_fini(&l.tree);
 }
 
-/* A CPU that is offline: its files are not there. They are put back when they are. */
+/* Checks the files of an offline CPU, which are restored when they appear. */
 static void test_not_there(void **state)
 {
 	struct life l;
@@ -431,7 +430,7 @@ static void test_not_there(void **state)
 	tree_fini(&l.tree);
 }
 
-/* A file that cannot be written loses nothing but what a death would need. */
+/* Checks that a settings file that cannot be written affects only the recovery after a death. */
 static void test_no_file(void **state)
 {
 	struct life l;
@@ -449,8 +448,8 @@ static void test_no_file(void **state)
 	tree_fini(&l.tree);
 }
 
-/* A full file system is not full for ever: what could not be noted is, with the next one, and so is
- * what was put back. */
+/* Checks that records and restorations that a full file system prevented are written with the
+ * next one. */
 static void test_file_comes_late(void **state)
 {
 	struct life l;

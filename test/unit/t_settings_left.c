@@ -119,7 +119,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The worker's end: it is done with all it has by then, and takes nothing more. */
+/* Ends the worker, which does all submitted jobs first and accepts no more. */
 static void rest(struct place *p)
 {
 	p->env.worker = worker_free(p->env.worker);
@@ -174,7 +174,7 @@ static void test_not_created_with_a_job(void **state)
 	is(p, "1");
 }
 
-/* With the daemon, whose worker takes nothing more. */
+/* Checks an instance that ends with the daemon, whose worker accepts no more jobs. */
 static void test_ended_with_the_worker(void **state)
 {
 	struct place *p = *state;

@@ -52,7 +52,7 @@ static inline void assert_step(struct sim *s, const char *text)
 		fail_msg("%s: %s", text, err.text);
 }
 
-/* The problems so far have this text among them; they are forgotten. */
+/* Returns true if a problem so far contains the text. Clears the problems. */
 static inline bool sim_has_problem(struct sim *s, const char *text)
 {
 	size_t i;

@@ -172,7 +172,7 @@ static void wrong_calls(void **state)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-/* Each field of two updates of one container, claimed by both. */
+/* Checks each field of two updates of a container that both plugins claim. */
 static void fields_claimed_twice(void **state)
 {
 	struct sim *s = sim_made("{}");

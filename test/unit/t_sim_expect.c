@@ -79,7 +79,7 @@ static void unknown_names(void **state)
 	assert_int_equal(expect_holds(s, "gone(app)", &ret, NULL, &err), -EINVAL);
 }
 
-/* Any text ends in an answer or an error. */
+/* Checks that any text yields an answer or an error. */
 static void any_text(void **state)
 {
 	static const char *const words[] = {
@@ -120,7 +120,7 @@ static void machine_map(void **state)
 	(void)state;
 	draw(false, NULL, &out);
 	const char *text = buf_text(&out.buf);
-	/* No daemon is asked which CPUs are exclusive. */
+	/* The daemon is not available, so exclusive CPUs are unknown. */
 	assert_non_null(strstr(text, "package 0\n"
 				     "  node 0  2 GiB, 4 CPUs: 2 shared, 2 free\n"
 				     "     0 ·  1 · │  2 a  3 a\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the simulated machine: written by steps, looked at by expectations. */
+/* Files of the simulated machine: steps write them, expectations check them. */
 #include "core/nri-rp-sim/files.h"
 #include "t_sim_one.h"
 
@@ -13,7 +13,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Not fitting is false, and so is what cannot be read. */
+/* Returns true if the expectation holds; false if it fails or cannot be evaluated. */
 static bool holds(const char *text)
 {
 	return holds_or(text, NULL) > 0;
@@ -94,7 +94,7 @@ static void links_of_the_machine(void **state)
 	assert_int_equal(sim_step(s, "{\"links\": \"x\"}", NULL), -EINVAL);
 }
 
-/* Through the mount that came with the creation. */
+/* Checks the exported file through the mount added at the creation. */
 static void what_is_exported(void **state)
 {
 	char dir[PATH_MAX + 8];

@@ -146,8 +146,8 @@ static void cgroups(void **state)
 	}
 }
 
-/* nri-rpd works requests back out of shares, quotas and scores: no CPU may get lost on the way
- * there and back. */
+/* Checks that nri-rpd derives the original requests from shares, quotas and scores, without
+ * losing a CPU. */
 static void there_and_back(void **state)
 {
 	const int64_t capacity = INT64_C(8) << 30;

@@ -52,7 +52,7 @@ static void check_set(struct rp_ids set, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-/* The CPUs of one unit. */
+/* Checks the CPUs of a unit. */
 static void check_unit(const struct view *v, enum view_level level, uint32_t unit,
 		       const char *expected)
 {
@@ -241,7 +241,7 @@ static void shipped_machines_are_good(void **state)
 	}
 }
 
-/* Every file of conf/machines is in the program. */
+/* Checks that the program contains every file of conf/machines. */
 static void all_are_shipped(void **state)
 {
 	unsigned n = 0;

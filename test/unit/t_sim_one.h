@@ -17,7 +17,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* 1 or 0; or an error, with err. */
+/* Returns 1, 0, or an error with err. */
 static inline int holds_or(const char *text, struct err *err)
 {
 	bool ret = false;

@@ -41,7 +41,7 @@ static void test_without(void **state)
 	topo_free(p.env.topo);
 }
 
-/* The last one that said so. */
+/* Checks that the last instance that claimed it is the manager. */
 static void test_manager(void **state)
 {
 	struct place p;

@@ -15,7 +15,7 @@ static const char tpmi[] = "api 2\nthreads 2\n"
 static const char now[] = "punit 0 1 on 3 ordered 1\nclos 0 1 3 min 800 max 2100 weight 4\n"
 			  "cpu 4 3\ncpu 5 3\ncpu 8 1\ncpu 9 1\n";
 
-/* Through bytes, as from a child. */
+/* Returns the message packed and unpacked again, as from a child. */
 static Trial__SpeedSelect *carry(const Trial__SpeedSelect *m)
 {
 	size_t size = trial__speed_select__get_packed_size(m);

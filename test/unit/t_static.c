@@ -58,7 +58,7 @@ static void test_memory_corner_cases(void **state)
 
 /* ---- large machines -------------------------------------------------------------------------- */
 
-/* Every other CPU, so many of them; text has room for all. */
+/* Formats n CPUs, every second one from `first` on. The text must have room for all. */
 static void every_other(char *text, size_t size, uint32_t first, uint32_t n)
 {
 	struct rp_idset set;
@@ -131,7 +131,8 @@ static void test_machine_dependent_configs(void **state)
 	fake_host_free(f);
 }
 
-/* Other options would reserve other CPUs; the choice made once stays, over a restart too. */
+/* Checks that the first choice of reserved CPUs stays, also over a restart, although other
+ * options would reserve other CPUs. */
 static void test_reserved_count_is_kept(void **state)
 {
 	(void)state;
@@ -203,7 +204,7 @@ static void test_taking_over(void **state)
 	fake_host_free(f);
 }
 
-/* Reserved meanwhile: kept, and shown. */
+/* Checks that exclusive CPUs that become reserved stay allocated and are reported. */
 static void test_restart_with_other_reservation(void **state)
 {
 	(void)state;
@@ -225,8 +226,8 @@ static void test_restart_with_other_reservation(void **state)
 	fake_host_free(f);
 }
 
-/* With nothing left to share, what runs is squeezed onto the reserved CPUs until something comes
- * free. */
+/* Checks that containers move to the reserved CPUs when there are no shared CPUs, until some
+ * become free. */
 static void test_nothing_left_to_share(void **state)
 {
 	(void)state;

@@ -236,8 +236,8 @@ static void test_distribution_aligned_uneven(void **state)
 	close_bench(&b);
 }
 
-/* An independent and slow look at the same question, for one group size: the best balance that any
- * split over k nodes can have. */
+/* Returns the best balance of any split over k nodes for a group size, computed independently
+ * and slowly. */
 static double best_balance(const uint32_t *n_free, uint32_t nodes, uint32_t n, uint32_t mask)
 {
 	uint32_t k = (uint32_t)__builtin_popcount(mask), each = n / k, rest = n - each * k;
@@ -310,7 +310,8 @@ static void test_distribution_is_optimal(void **state)
 	close_bench(&b);
 }
 
-/* The search is bounded: sixteen and forty nodes take no longer than the limit allows. */
+/* Checks that the search is bounded: sixteen and forty nodes take no longer than the limit
+ * allows. */
 static void test_distribution_is_bounded(void **state)
 {
 	(void)state;
@@ -383,7 +384,7 @@ static void test_hints(void **state)
 	close_bench(&b);
 }
 
-/* All masks, as the kubelet walks them. 0 when none is good enough. */
+/* Tries all masks in the kubelet's order; 0: none is good enough. */
 static uint32_t best_mask(struct bench *b, struct rp_ids free, uint32_t n, int align,
 			  int *ret_preferred)
 {

@@ -234,7 +234,7 @@ static void changes(void **state)
 	stop(&r, p);
 }
 
-/* A container is there with its pod, whether that was noted or not, and that once. */
+/* Checks that a container is stored with its pod, once, whether or not the pod was noted. */
 static void pod_comes_with_it(void **state)
 {
 	struct place *p = *state;
@@ -426,7 +426,7 @@ static void churn_does_not_grow_the_log(void **state)
 	stop(&r, p);
 }
 
-/* The limit is met in the middle of a commit: all there is goes to a new log, which is shorter. */
+/* Checks that reaching the size limit within a commit moves all records to a new, shorter log. */
 static void limit_of_the_log(void **state)
 {
 	struct place *p = *state;

@@ -27,7 +27,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The message alone; malloc'd, so that reading beyond it is noticed. */
+/* Returns the message alone, allocated with malloc, so that the sanitizer detects a read past
+ * the end. */
 static uint8_t *pack(const struct record *r, size_t *ret_len)
 {
 	size_t size = record_size(r);
@@ -537,7 +538,7 @@ static void other_limits(void **state)
 	free(data);
 }
 
-/* Every prefix, and every byte replaced: an answer, never more. */
+/* Checks that every prefix and every changed byte yields an answer. */
 static void mangled(void **state)
 {
 	struct bench *b = *state;
@@ -574,7 +575,8 @@ static void mangled(void **state)
 	free(d);
 }
 
-/* Two bytes of message cost protobuf-c far more memory; the arena's limit ends that. */
+/* Checks that the arena limits messages for which protobuf-c needs far more memory than their
+ * two bytes. */
 static void swollen(void **state)
 {
 	(void)state;

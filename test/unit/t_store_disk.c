@@ -4,7 +4,7 @@
 
 #include <sys/resource.h>
 
-/* Beside a daemon that has the lock, and without a trace. */
+/* Checks a read-only opening beside a daemon that has the lock, which leaves no trace. */
 static void look_only(void **state)
 {
 	struct place *p = *state;
@@ -34,7 +34,7 @@ static void look_only(void **state)
 
 /* ---- directories and disks that cannot be written -------------------------------------------- */
 
-/* Root may write anywhere, so somebody else tries it: a folder that was root's before. */
+/* Checks a folder of root as another user, because root may write anywhere. */
 static void folder_that_cannot_be_written(void **state)
 {
 	struct place *p = *state;
@@ -114,7 +114,7 @@ static void full_disk(void **state)
 	(void)cache_free(before);
 }
 
-/* No room for a first one: there is none afterwards, but the one of before. */
+/* Checks that a full disk prevents the first log, and that the previous one remains. */
 static void full_disk_at_the_start(void **state)
 {
 	struct place *p = *state;

@@ -269,7 +269,7 @@ static const struct work moving = {hear_all, move_to, take_word, check_moved};
 
 /* ---- the two processes ----------------------------------------------------------------------- */
 
-/* Never returns. Anything wrong shows in its exit status. */
+/* Runs the child's work and never returns. Its exit status reveals errors. */
 static void work(const struct place *p, const struct work *w, struct progress *progress)
 {
 	struct store_params params = {.dir = p->dir, .boot_id = BOOT};

@@ -202,7 +202,7 @@ static void commit_some(struct model *m)
 	m->commits++;
 }
 
-/* The next process has it now. */
+/* Ends the process and starts the next one. */
 static void die(struct model *m)
 {
 	commit_some(m);
@@ -276,7 +276,7 @@ static void as_long_as_it_likes(void **state)
 	random_work(*state, 0, 1);
 }
 
-/* Every few commits there is no room for another one. */
+/* Checks a log that reaches its size limit every few commits. */
 static void little_room(void **state)
 {
 	random_work(*state, 60000, 2);

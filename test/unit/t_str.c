@@ -548,7 +548,7 @@ static void test_one_line(void **state)
 	assert_string_equal(empty, "");
 }
 
-/* Wherever it stands in a long line, and whatever stands beside it. */
+/* Checks the character at every position of a long line, and beside every kind of character. */
 static void test_one_line_everywhere(void **state)
 {
 	(void)state;

@@ -14,7 +14,7 @@ static const struct fake_machine with_memory = {
 #define GUARANTEED .qos = RP_QOS_GUARANTEED, .mem_request = 1 << 20, .mem_limit = 1 << 20
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* With two devices. */
+/* Starts the policy on a host with two devices. */
 static struct fake_host *start_with(const struct fake_machine *m, const char *config)
 {
 	struct fake_host *f = fake_host_new(m);
@@ -41,7 +41,8 @@ static uint32_t n_in(const char *cpus, const char *range)
 
 /* ---- which hints count ----------------------------------------------------------------------- */
 
-/* Where one exclusive CPU goes with a disk near 12-15 and a mount from one near 8-11. */
+/* Returns the CPU of a container with one exclusive CPU, a disk near 12-15 and a mount from a
+ * disk near 8-11. */
 static const char *place_of(const char *annotations, bool disk, const char *mounts,
 			    bool *ret_warned)
 {
@@ -59,8 +60,8 @@ static const char *place_of(const char *annotations, bool disk, const char *moun
 	return cpus;
 }
 
-/* Denied is what `deny` lists and `allow` does not; both the path that the container has and the
- * one in sysfs count. */
+/* Checks that `deny` excludes devices unless `allow` lists them, by the container's path and by
+ * the path in sysfs. */
 static void test_paths(void **state)
 {
 	static const struct {
@@ -183,7 +184,7 @@ static void test_devices(void **state)
 
 /* ---- effects of hints ------------------------------------------------------------------------ */
 
-/* Memory without CPUs, in whose node nobody can run: near it is the pool that it belongs to. */
+/* Checks hints to a memory node without CPUs, which lead to the pool that the node belongs to. */
 static void test_memory_hint(void **state)
 {
 	(void)state;
@@ -226,7 +227,7 @@ static void test_too_many(void **state)
 	fake_host_free(f);
 }
 
-/* On a real node no author of a pod chooses its CPUs, unless the node's operator lets them. */
+/* Checks that test hints are ignored on a real node, unless the node's operator allows them. */
 static void test_hints_are_for_tests(void **state)
 {
 	static const struct {

@@ -44,8 +44,8 @@ static rp_ctr add_files(struct fake_host *f, const struct fake_ctr *desc)
 	"{reservedResources: {cpu: \"cpuset:0\"}, " CLASSES                                        \
 	", sharedPoolCPUClass: slow, reservedPoolCPUClass: own, defaultExclusiveCPUClass: fast}"
 
-/* A class that goes while a container is annotated with it: the container runs on, by what is left
- * of its wishes. */
+/* Checks that a container runs on with its remaining wishes when the class in its annotation is
+ * removed. */
 static void test_a_class_goes(void **state)
 {
 	struct fake_host *f = start_files(WITH_CLASSES);

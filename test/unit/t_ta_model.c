@@ -28,7 +28,7 @@ static void differs(const struct model *m, const struct held *c, const char *wha
 		 list(m->online, all, sizeof all), fake_zones(m->f));
 }
 
-/* The rest of the last line that the module says of the container, if it begins with these words;
+/* Returns the rest of the module's last line about the container if it begins with these words;
  * else NULL. */
 static const char *said(const struct model *m, const struct held *c, const char *words)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Topology-aware as a plain, slow reading of its rules: the tree, what is left in it, scores, and
- * the comparison of two pools. Everything is counted anew each time; machines have 64 CPUs at most.
+ * A plain and slow model of topology-aware: the tree, its free resources, scores, and the
+ * comparison of two pools. All numbers are computed each time. Topologies have at most 64 CPUs.
  */
 #ifndef TEST_UNIT_T_TA_MODEL_H
 #define TEST_UNIT_T_TA_MODEL_H
@@ -331,7 +331,8 @@ static bool is_leaf(const struct model *m, int pool)
 	return true;
 }
 
-/* How many CPUs can be given away of a pool, whose containers keep theirs if `limited`. */
+/* Returns the number of CPUs that a pool can allocate, with its containers keeping theirs if
+ * `limited`. */
 static int64_t sliceable(const struct model *m, int pool, bool limited)
 {
 	uint64_t own = sharable(m, pool);
@@ -401,7 +402,7 @@ static uint64_t expand(const struct model *m, uint64_t zone, unsigned types)
 	return added;
 }
 
-/* The nodes of an offer; 0: there is none. */
+/* Returns the nodes of an offer; 0: none. */
 static uint64_t offered(const struct model *m, int pool, unsigned types)
 {
 	uint64_t zone = memory_of(m, pool, types);
@@ -554,7 +555,7 @@ static uint64_t with_priority(const struct model *m, enum priority priority)
 	return priority == MIDDLE ? m->online : 0;
 }
 
-/* A set that is shared is never empty. */
+/* Returns true if the allocation would empty a shared set, which is not allowed. */
 static bool would_empty(const struct model *m, const struct held *c, int pool, bool slices)
 {
 	if (!c->full && !c->fraction)
@@ -708,8 +709,8 @@ static struct score choose(const struct model *m, const struct held *c, int befo
 	return sorted[0];
 }
 
-/* Where it goes: c->pool and c->kind, and in *ret_from what its exclusive CPUs have to be of.
- * False: it is refused. */
+/* Chooses the place: c->pool and c->kind, and in *ret_from the CPUs for its exclusive ones.
+ * Returns false if it is refused. */
 static bool place(const struct model *m, struct held *c, const struct held *had, uint64_t *ret_from)
 {
 	int root = m->n_pools - 1;

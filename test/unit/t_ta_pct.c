@@ -57,8 +57,8 @@ static void test_pools(void **state)
 	fake_host_free(f);
 }
 
-/* Within a pool of several punits the exclusive CPUs come from one with room; others keep away from
- * it. */
+/* Checks that, within a pool of several punits, exclusive CPUs come from a punit with room, and
+ * that other containers avoid it. */
 static void test_within_a_pool(void **state)
 {
 	(void)state;
@@ -149,8 +149,8 @@ static void test_extended(void **state)
 	fake_host_free(f);
 }
 
-/* Of a platform that somebody else has set up, and no class of ours is about: its CPUs of high
- * priority are those of the allocator. */
+/* Checks a platform that another program has set up, without classes of the configuration: its
+ * high-priority CPUs are those of the allocator. */
 static void test_priorities(void **state)
 {
 	(void)state;

@@ -50,8 +50,8 @@ static void assert_told(struct fake_host *f, rp_ctr c, const char *what)
 		fail_msg("\"%s\" is not in \"%s\"", what, fake_trail(f, c));
 }
 
-/* Three CPUs of each node are taken, so that one that wants two has to be in a socket; then node 3
- * becomes free. */
+/* Uses three CPUs of each node, so that a container of two CPUs needs a socket. Afterwards node
+ * 3 becomes free. */
 static rp_ctr crowd_out(struct fake_host *f, const char *annotations)
 {
 	rp_ctr nodes[4];
@@ -162,7 +162,7 @@ static rp_ctr tied(struct fake_host *f, const char *name, const char *annotation
 					 .annotations = annotations});
 }
 
-/* The first one was there before the one that it wants to be with. */
+/* Checks a container that was created before the container to which it has affinity. */
 static void test_follows(void **state)
 {
 	(void)state;
@@ -177,7 +177,8 @@ static void test_follows(void **state)
 	fake_host_free(f);
 }
 
-/* a wants to be with b, and b without a: that would never end. */
+/* Checks that a container with affinity to b and a container b with anti-affinity to it do not
+ * move for ever. */
 static void test_no_chase(void **state)
 {
 	(void)state;
@@ -269,8 +270,7 @@ static char *image(struct fake_host *f, const rp_ctr *live, uint32_t n)
 	return text;
 }
 
-/* A call of the host that fails somewhere in the middle: all of it is as before, and the next one
- * is none the worse. */
+/* Checks that a failing host call changes nothing and does not affect the next rebalancing. */
 static void test_any_failure(void **state)
 {
 	(void)state;

@@ -153,7 +153,7 @@ static void test_online_is_needed(void **state)
 	tree_refuses(tree, -ENOENT, "cannot open");
 }
 
-/* A list as long as 8192 CPUs can make it. */
+/* Checks the longest list of 8192 CPUs. */
 static void test_long_list(void **state)
 {
 	const struct tree *tree = *state;
@@ -298,7 +298,7 @@ static void test_contradictory_packages(void **state)
 	topo_free(t);
 }
 
-/* Offline siblings: CPU 5 stands for the core. */
+/* Checks an offline sibling: CPU 5 represents the core. */
 static void test_offline_sibling(void **state)
 {
 	const struct tree *tree = *state;
@@ -432,7 +432,7 @@ static void test_caches(void **state)
 	topo_free(t);
 }
 
-/* Each core is other than its neighbour in what cannot be inferred. */
+/* Checks cores that differ from their neighbours in properties that cannot be inferred. */
 static void test_caches_of_kinds(void **state)
 {
 	const struct tree *tree = *state;
@@ -495,7 +495,7 @@ static void test_shared_half_offline(void **state)
 	topo_free(t);
 }
 
-/* A level of two caches: the one for data makes the units. */
+/* Checks a level of two caches: the data cache makes the units. */
 static void test_split_level(void **state)
 {
 	const struct tree *tree = *state;
@@ -584,7 +584,7 @@ static void test_unlistable_caches(void **state)
 	topo_free(t);
 }
 
-/* A machine whose last cache is the second level, and one with a fourth. */
+/* Checks a topology whose last cache is the second level, and one with a fourth level. */
 static void test_last_level(void **state)
 {
 	const struct tree *tree = *state;
@@ -725,7 +725,7 @@ static void test_reread(void **state)
 	topo_free(now);
 }
 
-/* Every place where memory can end gives a sentence, and nothing is left behind. */
+/* Checks that every failing allocation yields an error text and leaks no memory. */
 static void test_out_of_memory(void **state)
 {
 	const struct tree *tree = *state;
@@ -751,7 +751,7 @@ static void test_out_of_memory(void **state)
 	topo_free(t);
 }
 
-/* More caches and models than fit in the first of anything. */
+/* Checks more caches and models than the initial capacities. */
 static void test_many_cores(void **state)
 {
 	const struct tree *tree = *state;

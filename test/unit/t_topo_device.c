@@ -26,7 +26,7 @@ static void far_is(const struct topo *t, const char *device, int code, int line)
 }
 #define assert_unknown(t, device, code) far_is((t), (device), (code), __LINE__)
 
-/* A disk on node 2, a network card on node 1. */
+/* Adds a disk on node 2 and a network card on node 1. */
 static void put_devices(const struct tree *tree)
 {
 	tree_put(tree, PCI "/numa_node", "2\n");

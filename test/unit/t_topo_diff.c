@@ -25,7 +25,8 @@ static void test_nothing(void **state)
 	topo_free(old);
 }
 
-/* CPU 3 goes: the numbers of all that comes behind it shift, but nobody has moved. */
+/* Checks that removed CPUs shift the unit numbers of later CPUs, which is not reported as a
+ * move. */
 static void test_cpus_come_and_go(void **state)
 {
 	const struct tree *tree = *state;

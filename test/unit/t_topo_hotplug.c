@@ -230,7 +230,7 @@ static void test_not_the_real_root(void **state)
 	assert_null(hotplug_free(NULL));
 }
 
-/* A netlink message that another process sent is not the kernel's word. */
+/* Checks that a netlink message of another process is ignored. */
 static void test_forged(void **state)
 {
 	struct fixture *f = *state;
@@ -259,7 +259,7 @@ static void test_forged(void **state)
 	(void)close(from);
 }
 
-/* Where the kernel lets us, the real socket. */
+/* Checks the real socket, if the kernel allows it. */
 static void test_real_root(void **state)
 {
 	struct fixture *f = *state;
@@ -273,7 +273,7 @@ static void test_real_root(void **state)
 	hotplug_free(h);
 }
 
-/* A descriptor that cannot be watched; the watcher closes it all the same. */
+/* Checks a descriptor that cannot be watched. The watcher closes it. */
 static void test_bad_socket(void **state)
 {
 	struct fixture *f = *state;

@@ -227,7 +227,7 @@ static void test_huge_file(void **state)
 
 /* ---- kinds of memory ------------------------------------------------------------------------- */
 
-/* A node with neither CPUs nor memory (a GPU's, an offline one): nothing, but no error. */
+/* Checks that a node with neither CPUs nor memory (a GPU's, an offline one) is no error. */
 static void test_empty_node(void **state)
 {
 	const struct tree *tree = *state;
@@ -347,7 +347,7 @@ static void test_types_by_device(void **state)
 	topo_free(t);
 }
 
-/* A socket whose CPUs are all offline is still DRAM. */
+/* Checks that a socket whose CPUs are all offline is still DRAM. */
 static void test_offline_socket(void **state)
 {
 	const struct tree *tree = *state;

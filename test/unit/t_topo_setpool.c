@@ -56,7 +56,8 @@ static void test_empty(void **state)
 	assert_int_equal(arena_used(f->out), 0);
 }
 
-/* Every CPU of 4096 by itself, and every core of two that are far apart: a pattern a bit. */
+/* Checks sets of a single CPU, and of two distant CPUs: sets with equal bits in their words
+ * share a pattern. */
 static void test_patterns_share(void **state)
 {
 	struct fixture *f = *state;

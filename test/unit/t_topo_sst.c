@@ -110,8 +110,8 @@ static void test_mailboxes(void **state)
 	}
 }
 
-/* Whether classes are on is said by their own switch: the one of power management may say something
- * else, or not be there to be set. */
+/* Checks that the switch of the classes decides whether they are on. The switch of power
+ * management may differ or be missing. */
 static void test_mailbox_switches(void **state)
 {
 	const struct tree *tree = *state;
@@ -172,7 +172,8 @@ static void test_none(void **state)
 	no_platform(tree, "cannot find the CPUs");
 }
 
-/* More than a punit has CPUs is not believed, nor a step of no core. */
+/* Checks that a bucket of more CPUs than the punit has is limited to them, and that a bucket
+ * without cores is skipped. */
 static void test_odd_buckets(void **state)
 {
 	const struct tree *tree = *state;
@@ -189,7 +190,7 @@ static void test_odd_buckets(void **state)
 	topo_free(t);
 }
 
-/* Read once in a snapshot. */
+/* Checks that a snapshot reads the state once. */
 static void test_snapshot(void **state)
 {
 	const struct tree *tree = *state;

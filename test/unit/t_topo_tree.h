@@ -152,7 +152,7 @@ static inline void tree_node(const struct tree *t, unsigned node, const char *cp
 		 node);
 }
 
-/* The members of the group of `size` CPUs that cpu is in, as a list. */
+/* Returns the CPUs of the group of `size` CPUs that contains cpu, as a list. */
 static inline const char *tree_group(char buf[32], unsigned cpu, unsigned size)
 {
 	unsigned first = cpu / size * size;
@@ -226,7 +226,7 @@ static inline void tree_fini(struct tree *t)
 	assert_int_equal(nftw(t->dir, tree_remove, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-/* setup and teardown of cmocka: 2 packages of 2 nodes of 2 cores of 2 threads. */
+/* Sets up a topology of 2 packages of 2 nodes of 2 cores of 2 threads, for cmocka. */
 static inline int tree_setup(void **state)
 {
 	struct tree *t = calloc(1, sizeof *t);

@@ -803,7 +803,7 @@ static int rest_for_a_while(void *arg, struct buf *out, struct err *err)
 	return 0;
 }
 
-/* The outcome of a trial of 0.2 s with a limit of 0.6 s. */
+/* Runs a trial of 0.2 s with a limit of 0.6 s and exits with its outcome. */
 _Noreturn static void try_for_a_while(void)
 {
 	struct err err = ERR_INIT;
@@ -816,8 +816,8 @@ _Noreturn static void try_for_a_while(void)
 	_exit(trial_run(&s, &res, &err) ? 100 : (int)res.outcome);
 }
 
-/* The trial and the process that waits for it are stopped for longer than the limit, as when a
- * virtual machine is paused: that does not count. */
+/* Checks that time during which the trial and its parent are stopped does not count, as when a
+ * virtual machine is paused. */
 static void test_stall(void **state)
 {
 	int status = 0;

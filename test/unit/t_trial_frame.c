@@ -88,7 +88,8 @@ static void no_frame(void **state)
 	buf_fini(&f.in);
 }
 
-/* The child does not even send it; and one that says so is not waited for. */
+/* Checks that the child does not send a frame that is too long, and that the parent does not
+ * wait for one. */
 static void too_long(void **state)
 {
 	uint8_t bytes[256];
@@ -145,7 +146,7 @@ static void reports(void **state)
 	buf_fini(&b);
 }
 
-/* Small enough to be sent, but not to be gone through: of many moves of nobody. */
+/* Checks a report that is small enough to be sent but has too many moves to be processed. */
 static void too_many_moves(void **state)
 {
 	const size_t n = (size_t)2 << 20; /* each takes more than 64 bytes in memory */

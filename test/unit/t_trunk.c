@@ -246,7 +246,7 @@ static void write_all(int fd, const void *data, size_t n)
 	assert_int_equal(n, write(fd, data, n));
 }
 
-/* A plain ttrpc message. */
+/* Writes a plain ttrpc message. */
 static void write_message(int fd, uint32_t stream, uint8_t type, const void *data, size_t n)
 {
 	uint8_t bytes[TTRPC_HEADER_SIZE + 100];
@@ -335,8 +335,8 @@ static void test_byte_by_byte(void **state)
 /* ---- size ---- */
 
 /*
- * Both send more than the sockets take, as much as may wait: whoever stopped reading to write would
- * wait for ever.
+ * Checks that both ends send more than the sockets take, up to the limit: an end that stopped
+ * reading while it writes would wait for ever.
  */
 static void test_both_send_large(void **state)
 {
@@ -433,7 +433,7 @@ static void ask(struct fixture *f, uint32_t stream)
 	write_all(f->fd, frame, sizeof frame);
 }
 
-/* A peer that asks a lot before it reads is answered. */
+/* Checks that a peer that sends many requests before it reads gets its answers. */
 static void test_peer_reads_late(void **state)
 {
 	struct fixture *f = *state;
@@ -582,7 +582,7 @@ static void test_peer_closes_in_the_middle(void **state)
 	}
 }
 
-/* Why we are thrown out has arrived, though writing fails already. */
+/* Checks that the reason of a disconnection is read although writing already fails. */
 static void test_answer_before_close(void **state)
 {
 	struct fixture *f = *state;
@@ -606,7 +606,7 @@ static void test_answer_before_close(void **state)
 	assert_int_equal(1, f->a.n_closed);
 }
 
-/* A peer that only stops listening: writing is what fails. */
+/* Checks a peer that stops reading: writing fails. */
 static void test_peer_stops_reading(void **state)
 {
 	struct fixture *f = *state;

@@ -175,7 +175,7 @@ static void test_request_refused(void **state)
 static void test_request_tolerated(void **state)
 {
 	(void)state;
-	/* Fields nobody knows of every type, the same field twice, a timeout of ten bytes. */
+	/* Unknown fields of every type, a field that occurs twice, and a timeout of ten bytes. */
 	static const uint8_t bytes[] = {0x30, 0x85, 0x01, 0x39, 1,    2,    3,	  4,	5,    6,
 					7,    8,    0x42, 2,	'u',  'v',  0x4d, 1,	2,    3,
 					4,    0x0a, 3,	  'o',	'l',  'd',  0x0a, 1,	's',  0x12,
@@ -194,8 +194,8 @@ static void test_request_tolerated(void **state)
 }
 
 /*
- * A message that ends early is either refused or has the fields that were there; nothing is read
- * behind its end (sanitizers).
+ * Checks that a cut message is either refused or has the fields before the cut, without a read past
+ * its end.
  */
 static void test_truncation(void **state)
 {

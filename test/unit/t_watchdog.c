@@ -82,8 +82,7 @@ static int in_child(void (*fn)(struct crumb *c, struct watchdog *w))
 	return status;
 }
 
-/* On a busy machine, a request may also be complained about: only what is asked for has to be
- * there. */
+/* Checks the required text alone, as a busy machine may cause reports of slow requests. */
 static void has_said(const char *text)
 {
 	if (!strstr(said, text))
@@ -143,8 +142,8 @@ static void test_hang_late(void **state)
 		 "runtime disconnects the daemon\n");
 }
 
-/* A long request of many short calls is nobody's hang; a slow host is complained about, once a
- * request. */
+/* Makes a long request of many short calls, which is no hang. A slow host is reported once for
+ * each request. */
 static void busy(struct crumb *c, struct watchdog *w)
 {
 	watchdog_begin(w);
@@ -175,7 +174,9 @@ static void test_busy(void **state)
 	assert_null(strstr(said, "hangs"));
 	unsigned n = count("outside of any module");
 	assert_true(n == 2 ||
-		    n == 3); /* the first request too, if it was looked at between two calls */
+		    /* The first request is reported too, if the watchdog checked it between two
+		     * calls. */
+		    n == 3);
 }
 
 /* Requests in time, for much longer than the limit; a call outside of any request; the worker's
@@ -193,8 +194,8 @@ static void in_time(struct crumb *c, struct watchdog *w)
 	crumb_leave(c, CRUMB_LOOP);
 }
 
-/* A call that takes longer than the limit, and less than the request is allowed. The next request
- * has the limit again. */
+/* Makes a call that takes longer than the limit, and less than the time allowed for the request.
+ * The next request has the limit again. */
 static void allowed(struct crumb *c, struct watchdog *w)
 {
 	for (int i = 0; i < 2; i++) {

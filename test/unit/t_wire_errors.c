@@ -76,7 +76,7 @@ static void arm(enum call call, unsigned at, int error)
 	fault = (typeof(fault)){.armed = true, .call = call, .at = at, .error = error};
 }
 
-/* How many have failed. */
+/* Returns the number of failed calls. */
 static unsigned disarm(void)
 {
 	fault.armed = false;

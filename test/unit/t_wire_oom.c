@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A conversation over a real socket with memory ending at each point of it: nobody is left waiting,
- * and nothing is lost. */
+/* A conversation over a real socket, with a failing allocation at each point: no peer waits for
+ * ever, and no message is lost. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

@@ -127,7 +127,7 @@ static inline struct world *world_bare(void)
 	return w;
 }
 
-/* The pipeline's start; the result is pipeline_new's, its sentence in w->err. */
+/* Starts the pipeline. Returns the result of pipeline_new, with its text in w->err. */
 static inline int world_start(struct world *w)
 {
 	const struct pipeline_config config = world_config(w);
@@ -242,7 +242,7 @@ static inline void forget_trace(struct world *w)
 
 #define CONF_MAX (2 * PATH_MAX)
 
-/* Each $ is the test's folder. */
+/* Replaces each $ by the test's folder. */
 static inline const char *in_folder(struct world *w, const char *text, char ret[CONF_MAX])
 {
 	size_t len = 0;
@@ -317,7 +317,7 @@ static inline void box_describe(const struct box *b, struct box_desc *d)
 	};
 }
 
-/* A CreateContainer up to its reply; reply_sent is the caller's. */
+/* Makes a CreateContainer request up to its reply. The caller calls reply_sent. */
 static inline int box_begin(struct world *w, const struct box *b, struct reply *ret)
 {
 	struct box_desc d;
@@ -363,7 +363,7 @@ static inline const char *box_acked(struct world *w, const char *name)
 	return ctr ? ctr->acked.cpus ? ctr->acked.cpus->text : "-" : "?";
 }
 
-/* Created, started, and known to the runtime. */
+/* Creates and starts a container. */
 static inline void box_run(struct world *w, const struct box *b)
 {
 	if (box_create(w, b))
@@ -387,7 +387,7 @@ static inline void boxes_begin_sync(struct world *w, const struct box *boxes, un
 	}
 }
 
-/* The runtime has these and no others; the number of updates that it is told. */
+/* Synchronizes exactly these containers. Returns the number of updates in the reply. */
 static inline unsigned boxes_sync(struct world *w, const struct box *boxes, unsigned n)
 {
 	struct reply reply;
