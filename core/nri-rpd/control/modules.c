@@ -253,11 +253,11 @@ static int split_sources(const Control__Request *req, char joined[CTL_DEBUG_MAX]
 
 /* Sources of the daemon's log messages; the source of a module is its name. */
 static const char *const log_sources[] = {
-	"admit",   "agent",  "cache",	"config",    "control", "controller", "devices",
-	"drift",   "events", "evict",	"export",    "feed",	"loop",	      "machine",
-	"metrics", "module", "node",	"nri",	     "nri-rpd", "pipeline",   "plugins",
-	"pods",	   "policy", "publish", "rebalance", "request", "settings",   "store",
-	"sync",	   "topo",   "updates", "verify",    "wire",
+	"admit",   "agent",   "cache",	"claims",  "config",	"control", "controller",
+	"devices", "drift",   "events", "evict",   "export",	"feed",	   "loop",
+	"machine", "metrics", "module", "node",	   "nri",	"nri-rpd", "pipeline",
+	"plugins", "pods",    "policy", "publish", "rebalance", "request", "settings",
+	"store",   "sync",    "topo",	"updates", "verify",	"wire",
 };
 #define N_LOG_SOURCES (sizeof log_sources / sizeof log_sources[0])
 
