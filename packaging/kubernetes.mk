@@ -16,5 +16,6 @@ kubernetes: $(O)/bin/nri-rpctl modules ## manifests for a cluster, to be applied
 	$(Q)for f in rbac configuration networkpolicy daemonset; do \
 		sed -f packaging/kubernetes/chart.sed $(KUBERNETES)/base/$$f.yaml > $(KUBERNETES)/chart/templates/$$f.yaml || exit 1; done
 	$(Q)sed -f packaging/kubernetes/chart.sed $(KUBERNETES)/resource-slices/rbac.yaml > $(KUBERNETES)/chart/templates/resource-slices.yaml
+	$(Q)sed -f packaging/kubernetes/chart.sed $(KUBERNETES)/dra/driver.yaml > $(KUBERNETES)/chart/templates/dra.yaml
 
 .PHONY: kubernetes

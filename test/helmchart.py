@@ -10,7 +10,8 @@ import yaml
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / 'packaging' / 'kubernetes'
 CHART = FOLDER / 'chart'
-TEMPLATES = ('base/rbac', 'base/configuration', 'base/networkpolicy', 'base/daemonset', 'resource-slices/rbac')
+TEMPLATES = {**{name: 'base/' + name for name in ('rbac', 'configuration', 'networkpolicy', 'daemonset')},
+             'resource-slices': 'resource-slices/rbac', 'dra': 'dra/driver'}  # and the manifests that they are made of
 
 
 def values(version='0.0.0'):
@@ -18,7 +19,7 @@ def values(version='0.0.0'):
 
 
 def template(name):
-    return subprocess.run(['sed', '-f', str(FOLDER / 'chart.sed'), str(FOLDER / (name + '.yaml'))], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(['sed', '-f', str(FOLDER / 'chart.sed'), str(FOLDER / (TEMPLATES[name] + '.yaml'))], capture_output=True, text=True, check=True).stdout
 
 
 def _term(word, scope):

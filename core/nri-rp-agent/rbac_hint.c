@@ -59,6 +59,8 @@ static const char *rbac_hint_verbs(const char *method, const struct resource *r)
 {
 	if (str_eq(method, "GET"))
 		return r->name.len ? "get" : "get, list, watch";
+	if (str_eq(method, "DELETE"))
+		return "delete";
 	return str_eq(method, "POST") ? "create" : "patch";
 }
 

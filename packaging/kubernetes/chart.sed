@@ -22,7 +22,18 @@ s|tolerations: .*|tolerations: {{ .Values.tolerations \| toJson }}|
           volumeMounts:\
             - {name: etc, mountPath: /host/etc}\
       {{- end }}
+/^            - {name: pods-api, /a\
+            {{- if ((.Values.config).dra).enabled }}\
+            - {name: plugins, mountPath: /var/lib/kubelet/plugins}\
+            - {name: plugins-registry, mountPath: /var/lib/kubelet/plugins_registry}\
+            - {name: cdi, mountPath: /var/run/cdi}\
+            {{- end }}
 /^      volumes:$/a\
+        {{- if ((.Values.config).dra).enabled }}\
+        - {name: plugins, hostPath: {path: /var/lib/kubelet/plugins, type: DirectoryOrCreate}}\
+        - {name: plugins-registry, hostPath: {path: /var/lib/kubelet/plugins_registry, type: DirectoryOrCreate}}\
+        - {name: cdi, hostPath: {path: /var/run/cdi, type: DirectoryOrCreate}}\
+        {{- end }}\
         {{- if .Values.nri.runtime.patchConfig }}\
         - {name: etc, hostPath: {path: /etc}}\
         {{- end }}
@@ -35,4 +46,8 @@ s|tolerations: .*|tolerations: {{ .Values.tolerations \| toJson }}|
 /^# Places of devices that claims allocate/i\
 {{- if ((.Values.config).agent).resourceSlices }}
 /^# Without agent.resourceSlices/a\
+{{- end }}
+/^# Driver of claims (dra.enabled)/i\
+{{- if ((.Values.config).dra).enabled }}
+/^# Without dra.enabled/a\
 {{- end }}

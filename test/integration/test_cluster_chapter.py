@@ -140,6 +140,24 @@ def test_roles_are_where_they_are_needed(rendered):
     assert {d['metadata']['namespace'] for d in rendered if d['kind'] == 'Role' and d['metadata']['name'] == 'nri-rp-configuration'} == {'nri-rp', 'kube-system'}
 
 
+def test_the_folder_of_claims_is_the_base_and_its_additions(folder, rendered):
+    """And the node starts with its configuration."""
+    done = subprocess.run(['kubectl', 'kustomize', folder / 'build/kubernetes/dra'], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    made = list(yaml.safe_load_all(done.stdout))
+    names = [{(d['kind'], d['metadata']['name'], d['metadata'].get('namespace')) for d in documents} for documents in (made, rendered)]
+    assert names[0] - names[1] == {('ClusterRole', 'nri-rp-dra', None), ('ClusterRoleBinding', 'nri-rp-dra', None), ('DeviceClass', 'cpu-node.nri-rp.nri.io', None)}
+    assert names[1] < names[0]
+    containers, former = (daemon_set(documents)['spec']['template']['spec']['containers'] for documents in (made, rendered))
+    for container, was, more in zip(containers, former, (0, 3)):
+        assert len(container['volumeMounts']) == len(was['volumeMounts']) + more and {**container, **{k: was[k] for k in ('image', 'volumeMounts')}} == was
+    config, = [yaml.safe_load(d['data']['rp.conf']) for d in made if d['kind'] == 'ConfigMap']
+    with Node(None, start=False) as node:
+        node.run('write-config', {**config, 'agent': {**config['agent'], 'podResourceAPI': False, 'socket': node.paths['work'] + '/agent.sock'}, 'metrics': {'listen': ''}})
+        node.start()
+        assert node.ctl('status', check=False)['policy']['name'] == config['policy']
+
+
 @pytest.mark.parametrize('ours', objects(), ids=lambda o: o['kind'])
 def test_objects_do_what_the_manual_says(tmp_path, rendered, ours):
     """On a node with the file of the manifests, through an agent."""

@@ -2,16 +2,20 @@
 """Claims of CPUs and memory (Dynamic Resource Allocation): a kubelet, an API server, a real nri-rp-agent and a real nri-rpd."""
 import contextlib
 import json
+import pathlib
+import re
 import shutil
 import tempfile
 
 import grpc
 import pytest
+import yaml
 
 from dra import DRIVER, Kubelet, allocated
 from simnode import ctr, eventually
 from test_cluster import NODE, Cluster
 
+MANIFESTS = pathlib.Path(__file__).resolve().parents[2] / 'packaging' / 'kubernetes' / 'dra'
 SLICES, CLAIMS = 'resourceslices', 'resourceclaims'
 SLICE = '%s-%s' % (NODE, DRIVER)
 STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
@@ -259,6 +263,31 @@ def test_switched_off(claims):
     assert 'dra.enabled is not set' in c.prepare(c.put('two', pods=[POD])).error
     assert c.unprepare(claim) == ''
     eventually(lambda: not c.kubelet.socket.exists())
+
+
+def verb(request):
+    """The right that a request needs, as rules of a role name it."""
+    _, _, rest = request['path'].partition('/apis/resource.k8s.io/v1/')
+    plural, *name = re.sub('^namespaces/[^/]+/', '', rest).split('/')
+    read = 'get' if name else 'watch' if request['query'].get('watch') else 'list'
+    return plural, {'GET': read, 'PATCH': 'patch', 'DELETE': 'delete'}[request['method']]
+
+
+def test_rights_of_the_manifests_are_what_the_driver_uses(claims):
+    """With the claim of a sample. Server-side apply of an object that does not exist needs create, too."""
+    rules = next(yaml.safe_load_all((MANIFESTS / 'driver.yaml').read_text()))['rules']
+    template = next(yaml.safe_load_all((MANIFESTS / 'samples' / 'four-cpus.yaml').read_text()))
+    c = claims()
+    claim = c.put('four', pods=[POD], **template['spec']['spec']['devices']['requests'][0]['exactly']['capacity']['requests'])
+    assert not c.prepare(claim).error and len(ids(c.node.ctl('claims')[0]['cpus'])) == 4
+    assert c.unprepare(claim) == ''
+    c.base['dra'] = {'enabled': False}
+    c.api.fault(lambda handler: handler.fail(403, 'cannot delete'), when=lambda method, path, query: method == 'DELETE')
+    c.reconfigure()
+    eventually(lambda: 'needs {apiGroups: ["resource.k8s.io"], resources: [resourceslices], verbs: [delete]}' in c.agent.read_log())
+    eventually(lambda: not c.api.find(SLICES, None, SLICE))
+    used = {verb(r) for r in c.api.requests if 'resource.k8s.io' in r['path']}
+    assert used | {(SLICES, 'create')} == {(plural, v) for rule in rules for plural in rule['resources'] for v in rule['verbs']}
 
 
 def test_nothing_without_the_feature(make_node, tmp_path):

@@ -123,6 +123,75 @@ def test_slices_are_a_right_only_with_their_key():
     assert not named(helmchart.render(helmchart.values())) and not named(helmchart.render({**with_key, 'config': {}})) and not named(documents())
 
 
+def text_of(path, name):
+    """A text of a macro of C."""
+    return re.search(r'^#define %s "(.*)"' % name, (TOP / path).read_text(), re.M).group(1)
+
+
+def dra(name):
+    return list(yaml.safe_load_all((FOLDER / 'dra' / (name + '.yaml')).read_text()))
+
+
+def test_claims_are_served_only_with_their_key():
+    """Role, class and folders: of the manifests by a folder of their own, of the chart by its value config. Without the key there is none."""
+    kustomization, = dra('kustomization')
+    assert kustomization['resources'] == ['../base', 'driver.yaml']
+    assert [patch['path'] for patch in kustomization['patches']] == ['configuration.yaml', 'daemonset.yaml']
+    (config,), (patch,), base = dra('configuration'), dra('daemonset'), of_kind('DaemonSet')[0]
+    conf = yaml.safe_load(config['data']['rp.conf'])
+    assert conf['dra'] == {'enabled': True} and conf['agent']['cluster'] and conf['policy'] in ('static', 'cpuset')
+    assert conf['annotations'] == helmchart.values()['config']['annotations']
+    off = [comparable(d) for d in helmchart.render({**helmchart.values(), 'config': {**conf, 'dra': {'enabled': False}}})]
+    on = [comparable(d) for d in helmchart.render({**helmchart.values(), 'config': conf})]
+    assert [d for d in on if d not in off and d['kind'] not in ('ConfigMap', 'DaemonSet')] == dra('driver')
+    before, after = (next(d for d in documents_ if d['kind'] == 'DaemonSet')['spec']['template']['spec'] for documents_ in (off, on))
+    adds = patch['spec']['template']['spec']
+    agent, theirs = adds['containers'][1], after['containers'][1]
+    assert agent['name'] == theirs['name'] and theirs['volumeMounts'] == before['containers'][1].pop('volumeMounts') + agent['volumeMounts']
+    assert after['volumes'] == adds['volumes'] + before.pop('volumes')
+    assert without(after, ['volumes'], ['containers', 1, 'volumeMounts']) == before
+    kubelet = text_of('core/nri-rp-agent/dra.h', 'DRA_DEFAULT_KUBELET_ROOT')
+    folders = [kubelet + '/plugins', kubelet + '/plugins_registry', text_of('core/nri-rp-agent/cdi.h', 'CDI_DEFAULT_DIR')]
+    assert [m['mountPath'] for m in agent['volumeMounts']] == [v['hostPath']['path'] for v in adds['volumes']] == folders
+    for documents_ in off, helmchart.render(helmchart.values()), documents():
+        text = json.dumps(documents_)
+        assert not [word for word in ('resource.k8s.io', 'plugins', 'cdi') if '"%s' % word in text or '/%s' % word in text]
+    assert base['metadata'] == {**patch['metadata'], 'labels': base['metadata']['labels']}
+
+
+def test_rights_of_claims():
+    """Only what the driver uses; nodes are read by another role."""
+    role, binding, _ = dra('driver')
+    assert role['rules'] == [{'apiGroups': ['resource.k8s.io'], 'resources': ['resourceslices'], 'verbs': ['list', 'watch', 'create', 'patch', 'delete']},
+                             {'apiGroups': ['resource.k8s.io'], 'resources': ['resourceclaims'], 'verbs': ['get']}]
+    assert binding['roleRef']['name'] == role['metadata']['name'] and binding['subjects'] == of_kind('ClusterRoleBinding')[0]['subjects']
+    manual = (TOP / 'man' / 'nri-rp-dra.7').read_text()
+    assert all(re.search(r'resources: \[%s\] +verbs: \[%s\]' % (rule['resources'][0], ', '.join(rule['verbs'])), manual) for rule in role['rules'])
+
+
+def test_samples_of_claims():
+    """Each has a claim of the shipped class, and a pod that uses it and requests the same amounts."""
+    class_ = dra('driver')[2]
+    driver = text_of('core/nri-rp-agent/dra.h', 'DRA_DRIVER')
+    attribute = text_of('core/nri-rp-agent/slices.c', 'NUMA_NODE_KEY')
+    domain, name = attribute.split('/')
+    assert class_['spec']['selectors'] == [{'cel': {'expression': 'device.driver == "%s" && "%s" in device.attributes["%s"]' % (driver, name, domain)}}]
+    samples = sorted((FOLDER / 'dra' / 'samples').glob('*.yaml'))
+    assert [f.stem for f in samples] == ['four-cpus', 'near-gpu']
+    for f in samples:
+        template, pod = yaml.safe_load_all(f.read_text())
+        devices = template['spec']['spec']['devices']
+        cpus = devices['requests'][-1]
+        assert cpus['exactly'] == {'deviceClassName': class_['metadata']['name'], 'capacity': {'requests': {'cpu': '4', 'memory': '8Gi'}}}
+        claim, = pod['spec']['resourceClaims']
+        assert claim['resourceClaimTemplateName'] == template['metadata']['name']
+        parts = [c['resources'] for c in pod['spec']['containers']]
+        assert all(part['claims'] == [{'name': claim['name']}] for part in parts)
+        assert sum(int(part['requests']['cpu']) for part in parts) == 4 and sum(int(part['requests']['memory'][:-2]) for part in parts) == 8
+        if len(devices['requests']) > 1:
+            assert devices['constraints'] == [{'requests': [r['name'] for r in devices['requests']], 'matchAttribute': attribute}]
+
+
 def test_nri_is_switched_on_by_both():
     """What the chart adds for nri.runtime.patchConfig is what the other manifest adds."""
     def pods(on, required=False):
