@@ -39,7 +39,8 @@ static char *resource_text(const struct candidate *c, const json_t *object)
 	return text;
 }
 
-/* Returns the text as the value of a key, by indenting it. */
+/* Returns YAML that has the text, indented, as the value of a key; for free(). NULL: out of
+ * memory. */
 static char *section_text(const char *key, const char *text)
 {
 	struct buf out = BUF_INIT;

@@ -41,7 +41,8 @@ struct job {
 	struct batch *batch;
 	char *uid, *ns, *name;
 	char *request, *device, *share_id;
-	Dra__Prepared *prepared; /* answer of the batch */
+	/* the claim's entry in the response of the batch, which is a request to prepare */
+	Dra__Prepared *prepared;
 	Dra__Unprepared *unprepared;
 	struct kube_call *get;
 	struct job *prev, *next;

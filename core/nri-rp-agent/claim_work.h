@@ -30,7 +30,8 @@ struct claim_work *claim_work_free(struct claim_work *w); /* accepts NULL; retur
 /* Prepares or unprepares claims, and answers u. */
 void claim_work_serve(struct claim_work *w, struct unary *u, const Dra__ClaimsRequest *m,
 		      bool prepare);
-/* Compares all claims with the API server. */
+/* Compares all claims of the daemon and all CDI files with the API server, and releases those whose
+ * claim is gone. */
 void claim_work_reconcile(struct claim_work *w);
 
 #endif

@@ -38,7 +38,9 @@ struct cluster_config {
 	struct link *link;
 	struct podres *podres; /* for devices of claims */
 	struct link *bridge; /* link to nri-rp-bridge; NULL: none */
-	const char *kubeconfig, *context; /* NULL: the service account; the current context */
+	/* kubeconfig: file, NULL: use the service account; context: NULL: the current one of that
+	 * file */
+	const char *kubeconfig, *context;
 	const char *service_account; /* folder of the service account's files */
 	const char *node; /* NULL: $NODE_NAME, or the host name */
 	const char *ns; /* NULL: the agent's own namespace, or CLUSTER_DEFAULT_NAMESPACE */

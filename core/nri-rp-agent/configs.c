@@ -62,7 +62,7 @@ struct configs {
 	bool group_known, group_changed, discovered, discovery_denied;
 	bool deleted; /* an object that was read is seen to be gone */
 	uint64_t none_since_ms; /* no object is there; 0: there is one */
-	bool cleared; /* the daemon has been told that the cluster has no configuration for it */
+	bool cleared; /* the daemon was notified that the cluster has no configuration for it */
 	struct kind *kinds[KINDS_MAX + 1]; /* the first kind is ConfigMap */
 	unsigned n_kinds;
 	struct kube_call *discovery;
@@ -71,7 +71,7 @@ struct configs {
 	struct kube_backoff backoff; /* for configurations that the daemon could not process */
 	const struct slot *sending; /* NULL: no call is under way */
 	struct candidate *sent; /* identity of the configuration last sent to the daemon */
-	bool sent_counts; /* the daemon has answered, and is still connected */
+	bool sent_counts; /* the daemon has answered to `sent` over the present connection */
 	bool stale; /* the pending answer is of an earlier connection */
 	bool warned_none;
 	void (*retired)(void *arg);

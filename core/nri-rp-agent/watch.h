@@ -37,8 +37,8 @@ struct watch;
 typedef void (*watch_fn)(enum watch_event event, json_t *object, const char *text, void *arg);
 
 /*
- * Creates and starts a watch. path: such as "/api/v1/nodes", without a query. field_selector: such
- * as "metadata.name=n1"; NULL: all objects. NULL: no memory.
+ * Creates and starts a watch; returns NULL without memory. path: such as "/api/v1/nodes", without a
+ * query. field_selector: such as "metadata.name=n1"; NULL: all objects.
  */
 struct watch *watch_new(struct kube *k, const char *path, const char *field_selector, watch_fn fn,
 			void *arg);

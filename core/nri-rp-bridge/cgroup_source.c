@@ -327,7 +327,8 @@ static void on_synchronized(const Nri__SynchronizeResponse *m, void *arg)
 			 HASH_CNT(by_id, s->plugin.model.ctrs), m->n_update);
 		(void)want_all(s, m->update, m->n_update, true, NULL);
 		(void)loop_timer_arm(s->reconcile, s->config.reconcile_ms);
-		cgroup_source_soon(s, 1); /* sends pods and containers that appeared meanwhile */
+		/* a walk sends pods and containers that appeared during the synchronization */
+		cgroup_source_soon(s, 1);
 	}
 	nri_runtime_unlock(s->plugin.nri);
 }

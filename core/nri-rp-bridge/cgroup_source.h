@@ -40,7 +40,9 @@ struct cgroup_source_config {
 	/* additional folder in which the runtime keeps its bundles; NULL: none */
 	const char *state;
 	uint64_t reconcile_ms;
-	bool migrate; /* memory follows its nodes with cgroup v1 */
+	/* cgroup v1: move a container's memory when its memory nodes change
+	 * (cpuset.memory_migrate) */
+	bool migrate;
 	struct podlist_config pods; /* `changed` and `arg` are set by cgroup_source_new */
 	/* Called with a text for people when the status changes. */
 	void (*status)(const char *text, void *arg);

@@ -24,7 +24,8 @@ struct intercept {
 	/* Number of Synchronize calls so far. A call begun in an earlier generation belongs to a
 	 * plugin that has disconnected. */
 	unsigned generation;
-	/* gRPC service for requests to the runtime: the version that the kubelet used last */
+	/* name of the gRPC service in the kubelet's last call, with its version; used for own
+	 * requests */
 	char service[64];
 	struct intercept_call *calls;
 	struct gather *gather; /* in progress; NULL: none */

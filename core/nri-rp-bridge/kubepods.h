@@ -26,7 +26,8 @@
 
 struct kubepods;
 
-/* The cgroup of a container or of a pod's sandbox; valid during the callback. */
+/* The cgroup of a container or of a pod's sandbox, passed to the callback of a walk; valid until
+ * the callback returns. */
 struct kubepods_entry {
 	const char *uid, *id;
 	const char *pod; /* cgroup of the pod */

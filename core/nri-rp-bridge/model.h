@@ -82,8 +82,8 @@ struct model {
 /* Writes a random id of the length that runtimes use. */
 int model_new_id(char ret[MODEL_ID_SIZE]);
 
-/* Adds a pod or container to the tables; the caller gets a reference of its own. cri_id may be
- * NULL. NULL: out of memory. */
+/* Adds a pod or container to the tables and returns it with a reference for the caller, or NULL
+ * without memory. cri_id: the runtime's id; NULL: not known yet. */
 struct pod *model_add_pod(struct model *m, const Nri__PodSandbox *msg, const char *cri_id);
 struct ctr *model_add_ctr(struct model *m, struct pod *pod, const Nri__Container *msg,
 			  const char *cri_id);

@@ -23,7 +23,7 @@
 #define PARSE_BLOCK (64u << 10)
 #define PARSE_LIMIT (256u << 20) /* memory limit for parsing a list */
 #define POD_BLOCK 1024u
-#define POD_MAX (1u << 20) /* packed bytes of one pod */
+#define POD_MAX (1u << 20) /* largest packed size of one pod, in bytes */
 
 struct known_pod {
 	struct arena *arena; /* memory of the message */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases: data that a module reports: zones, allocatable CPUs, memory by node, metrics, its
+/* Cases about the data that a module reports: zones, allocatable CPUs, memory by node, metrics, its
  * state. */
 #include <ctype.h>
 #include <stdio.h>

@@ -45,7 +45,8 @@ static void add_choices(struct odd_values *v, const char *choices)
 	}
 }
 
-/* Values by type, separated by bars. The host rejects those that the table forbids. */
+/* Values to try for keys of each type, separated by bars. The host rejects values that the module's
+ * schema forbids. */
 static const char *const odd[] = {
 	[RP_T_BOOL] = "true|false",
 	[RP_T_INT] = "0|1|-1|2|7|100|65536|2147483647|2147483648|9223372036854775807",

@@ -56,7 +56,8 @@ static inline int rig_settle(int result)
 	return result == RIG_REFUSED ? 0 : result;
 }
 
-/* Opens the rig. shim NULL: covers that only observe. */
+/* Opens the rig. `shim` wraps the module's callbacks for the case (shim.h); NULL: the rig's own
+ * wrappers count and check calls but change none. */
 int rig_open(struct rig *r, struct check *c, struct shim *shim, struct err *err);
 void rig_close(struct rig *r);
 /* Creates the instance. Returns RIG_REFUSED when create() fails. */

@@ -54,7 +54,8 @@ static void compare_zones(struct vector *v, const struct nr_value *cpu,
 	}
 }
 
-/* Compares the intermediate value of mid, which only its message contains. */
+/* Compares the unallocated amount, an intermediate value that the calculator "mid" reports only in
+ * the message of its result. */
 static void compare_unallocated(struct vector *v, uint32_t k, const struct nr_value *value)
 {
 	rp_cfg pair = conf_get(v->out, "unallocated");

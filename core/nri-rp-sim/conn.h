@@ -23,7 +23,8 @@ int conn_wait_active(struct sim *s, uint64_t after, uint64_t timeout_ms, struct 
 /* Disconnects the plugin; `why` is published as an event. */
 void conn_drop(struct sim *s, const char *why);
 
-/* Sends Configure before the answer to the next registration. */
+/* Chooses whether Configure is sent before (`first`) or after the answer to the next
+ * registration. */
 void conn_configure_first(struct sim *s, bool first);
 
 struct conn_answer {

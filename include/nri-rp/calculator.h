@@ -115,7 +115,7 @@ struct rp_nr_measured {
 	/* predicted; RP_NOT_SET: no prediction yet, or no calculator has RP_CALCULATOR_FORECAST */
 	int64_t prod_reclaimable[RP_NR_AMOUNTS];
 	/* Predicted peak demand of prod pods and the system, including the requests of pods without
-	 * measurements. RP_NOT_SET as above. */
+	 * measurements. RP_NOT_SET: as for prod_reclaimable. */
 	int64_t prod_peak[RP_NR_AMOUNTS];
 };
 

@@ -26,7 +26,7 @@ struct member {
 	char *space, *group; /* namespace and group if the type keeps them together; or NULL */
 	uint32_t qos;
 	bool hide_threads, pin_memory, preserve_memory;
-	bool fresh; /* the settings that depend on the request are not staged yet */
+	bool fresh; /* the settings that depend on the container's request are not staged yet */
 	bool follow; /* memory follows the CPUs at the next pin, even with the same nodes */
 	uint32_t moves; /* number of moves by rebalancing */
 };

@@ -41,7 +41,8 @@ int32_t batch_limits_of(const struct modhost *h, const struct rp_ctr_info *info,
 struct batch_scale {
 	int64_t limit, pod_limit;
 	int64_t ratio; /* capacity of a CPU in hundredths of a nominal CPU */
-	/* The ratio has changed: a quota below the limit may be one that this module wrote. */
+	/* The ratio has changed since the last pass: any quota up to the limit is treated as
+	 * written by this module and is scaled again. */
 	bool anew;
 };
 

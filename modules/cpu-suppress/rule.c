@@ -90,7 +90,8 @@ static uint32_t bucket_end(const struct candidate *list, uint32_t n, uint32_t fi
 	return end;
 }
 
-/* Takes two threads of a core in a bucket, or one CPU of it. */
+/* Takes `size` free CPUs from the bucket list[first..end): both threads of a core (2) or one CPU
+ * (1). Returns false if the bucket has none. */
 static bool rule_take(struct candidate *list, uint32_t first, uint32_t end, uint32_t size,
 		      struct rp_idset *ret)
 {

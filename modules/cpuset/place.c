@@ -135,8 +135,8 @@ static int by_difficulty(const void *a, const void *b)
 	return strcmp(x->c.info.id, y->c.info.id);
 }
 
-/* Finds the owners of the CPUs, each with one entry. All of the CPUs have an owner. Returns
- * their number, or an error. */
+/* Finds the owners of the CPUs, each with one entry. Every CPU must have an owner. Empties *cpus.
+ * Returns the number of entries, or an error. */
 static int32_t find_victims(struct rp_instance *inst, struct rp_idset *cpus, struct victim *ret)
 {
 	struct rp_ctr_info info;

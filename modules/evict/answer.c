@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions of evict for given figures. */
+/* Offers the rules of evict as decisions (nri-rp.decision/1), so that tables of inputs and results
+ * can test them. */
 #include <string.h>
 
 #include "modules/evict/evict.h"

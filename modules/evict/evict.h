@@ -47,14 +47,14 @@ struct evict_satisfaction {
 
 /* Returns the requests to release in milli-CPU; 0: none. */
 int64_t evict_by_satisfaction(const struct evict_satisfaction *s);
-/* Returns the amount of cap to release; both have the same unit. lower_percent RP_NOT_SET: two less
- * than the threshold. */
+/* Returns the amount to release, in the unit of cap. lower_percent RP_NOT_SET: two percentage
+ * points below the threshold. */
 int64_t evict_by_usage(int64_t cap, int64_t used, int64_t threshold_percent, int64_t lower_percent);
 /* Returns the requests to release. allocatable RP_NOT_SET: the node does not have the resource. */
 int64_t evict_by_allocatable(int64_t allocatable, int64_t request, int64_t threshold_percent,
 			     int64_t lower_percent);
 
-/* ---- choice of pods -------------------------------------------------------------------------- */
+/* Classes of overcommitted resources; EVICT_LENT is their number. */
 
 /* Classes of overcommitted resources. */
 enum { EVICT_BATCH, EVICT_MID, EVICT_LENT };
@@ -71,7 +71,8 @@ struct evict_pod {
 	int64_t request[EVICT_LENT][RP_NR_AMOUNTS];
 };
 
-/* Returns EVICT_…; EVICT_LENT: such pods use no overcommitted resources. */
+/* Returns the class of overcommitted resources that pods of this numeric priority use; EVICT_LENT,
+ * the number of classes: they use none. */
 uint32_t evict_class(int64_t priority);
 
 /* The release that a rule requires. */

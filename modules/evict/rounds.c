@@ -77,7 +77,7 @@ static struct chosen *rounds_choose(struct evict_rounds *r, rp_pod pod, uint32_t
 	struct chosen *c;
 	HASH_FIND(hh, r->chosen, &pod, sizeof pod, c);
 	if (c)
-		return NULL; /* already chosen and logged */
+		return NULL; /* the pod was already chosen and logged */
 	c = calloc(1, sizeof *c);
 	if (!c)
 		return NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ownership of CPUs. A CPU is given to one owner, so that two containers cannot own it, or joined
- * by any number of users, which are counted without their names. Changes since owners_begin() can
- * be undone.
+ * Ownership of CPUs. A CPU is free, or has one owner, or has any number of users. An owner is
+ * recorded by container, users only by their number. Changes since owners_begin() can be undone.
  */
 #ifndef NRI_RP_LIB_OWNERS_H
 #define NRI_RP_LIB_OWNERS_H

@@ -193,7 +193,8 @@ int32_t relief_admit(const struct relief_call *c, const struct rp_ctr_info *info
 
 /* ---- waiting containers ---------------------------------------------------------------------- */
 
-/* Moves containers for a waiting one. Returns the number of moved containers, itself included. */
+/* Moves containers so that a waiting one fits into one node. Returns the number of moved
+ * containers, the waiting one included. */
 static int32_t relief_help(const struct relief_call *c, rp_ctr ctr, uint32_t moves)
 {
 	struct rp_ctr_info info = {.size = sizeof info};

@@ -81,8 +81,10 @@ bool relief_crosses(const struct machine *m, struct rp_ids cpus);
  */
 int32_t relief_owned(const struct relief_call *c, const struct rp_ctr_info *info, uint32_t n,
 		     uint32_t moves, struct rp_idset *ret);
-/* Replaces, with `at: admission`, the CPUs of a container that is being placed by CPUs of one node;
- * else the container waits. Results are those of relief_owned(). */
+/* Improves the CPUs of a container that is being placed: if they span several nodes although one
+ * node could hold them, moves other containers (only with `at: admission`) and stores CPUs of one
+ * node in *cpus. Otherwise the container waits for relief_rebalance(). Returns 1: CPUs replaced; 0:
+ * unchanged; or an error. */
 int32_t relief_admit(const struct relief_call *c, const struct rp_ctr_info *info,
 		     struct rp_idset *cpus);
 /* Moves containers for those that wait, at most `budget` of them (0: any number). Returns the

@@ -96,7 +96,8 @@ struct memory_step {
 	struct rp_idset nodes; /* target nodes */
 	uint32_t pid; /* position: process … */
 	uint64_t addr; /* … and address; both are advanced */
-	/* absent pages before the position in the same mapping; advanced */
+	/* number of absent pages directly before the position in its mapping; memory_step_run()
+	 * updates it */
 	uint64_t n_empty;
 	uint32_t budget; /* pages to move, at most MEMORY_MOVE_MAX */
 	enum memory_move outcome;

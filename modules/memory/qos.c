@@ -13,8 +13,8 @@ static const char *const known_files[] = {"memory.min",	      "memory.low",	  "m
 					  "memory.max",	      "memory.swap.high", "memory.swap.max",
 					  "memory.zswap.max", "memory.oom.group"};
 
-/* Returns an annotation of the pod: for this container (in the older plugin's notation or the
- * common one) or for all of its containers. */
+/* Returns the text of a pod's annotation for this container ("KEY.DOMAIN/NAME" or
+ * "KEY.DOMAIN/container.NAME") or else for all of its containers. */
 static const char *qos_annotation(const struct modhost *h, const struct rp_ctr_info *info,
 				  const char *what)
 {

@@ -274,7 +274,7 @@ struct pool {
 };
 
 struct pools {
-	struct pool list[POOLS_MAX]; /* by node, unbound pools last; then by name */
+	struct pool list[POOLS_MAX]; /* sorted by node, unbound pools last, then by name */
 	uint32_t n;
 	struct rp_idset open; /* neither reserved nor dedicated */
 	/* open CPUs on nodes without bound pools, for containers in ramp-up */

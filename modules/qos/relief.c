@@ -37,7 +37,8 @@ static uint32_t node_index(const struct rp_plan *p, uint64_t nodes)
 	return RELIEF_UNITS_MAX;
 }
 
-/* Nodes that suit what a pod asks for but for their room, as bits of indexes. */
+/* Returns the nodes, as bits of node indexes, on which the pod would fit if other containers moved
+ * away: they have enough free memory, and the CPU request is ignored. */
 static uint64_t relief_suitable(const struct rp_plan *p, const struct ask *a,
 				const struct room *room)
 {

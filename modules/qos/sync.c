@@ -68,7 +68,7 @@ void sync_arm(struct rp_instance *inst)
 	int64_t next = inst->pools.next_ramp_ms, now;
 	if (!h->timer || next == inst->armed_ms)
 		return;
-	/* a ramp-up whose end was refused is tried again after a delay */
+	/* if a request to end a ramp-up was refused, the next attempt follows after a delay */
 	uint64_t overdue_ms = next == inst->fired_ms ? RAMP_RETRY_MS : 1;
 	inst->armed_ms = next;
 	now = sync_now_ms();

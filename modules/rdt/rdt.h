@@ -194,7 +194,7 @@ bool rdt_schemata_equal(const char *have, const char *want);
 
 struct rdt_assign {
 	struct ctl_item item;
-	char class[RDT_NAME_MAX]; /* "": the root group */
+	char class[RDT_NAME_MAX]; /* name of the container's class; "": the root group */
 	char monitor[RDT_NAME_MAX]; /* name of the monitoring group; "": none */
 	/* class with a monitoring group to be removed; equal to `class`: none */
 	char former[RDT_NAME_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resource amplification: what schedulers see as the native CPU and memory of a node, multiplied.
- * The ratios become an annotation of the Node. That of CPU is multiplied by the normalization ratio
- * that the Node has, so that a change of that counts from the next pass on.
+ * Resource amplification: multiplies the CPU and memory that schedulers see on the node. Publishes
+ * the ratios as an annotation of the Node. The CPU ratio is the configured ratio times the Node's
+ * CPU normalization ratio, which each pass reads again.
  */
 #include <stdio.h>
 #include <stdlib.h>

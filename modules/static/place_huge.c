@@ -17,7 +17,7 @@ static int32_t huge_check(const struct rp_instance *inst, struct placing *p, str
 		       : 0;
 }
 
-/* Returns true if the memory near these CPUs has the pages. */
+/* Returns true if the memory near these CPUs has the huge pages that the container requests. */
 static bool huge_is_near(const struct rp_instance *inst, struct placing *p, struct rp_ids cpus)
 {
 	struct rp_idset nodes;

@@ -164,8 +164,8 @@ static void take_from_cache(struct taking *t, const struct machine_unit *cache)
 }
 
 /*
- * Returns true if the idle cores of the cache cover the missing CPUs, except for single threads of
- * one core.
+ * Returns true if whole idle cores of the cache cover the missing CPUs, apart from a remainder that
+ * is smaller than a core.
  */
 static bool has_whole_cores(const struct taking *t, const struct machine_unit *cache)
 {

@@ -201,7 +201,7 @@ static int32_t find_moves(struct rp_instance *inst, const struct request *r, uin
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-/* Returns the smallest sufficient pool of a unit, or NO_POOL. */
+/* Returns the smallest sufficient pool at or below the pool `unit`, or NO_POOL. */
 static uint32_t find_within(struct rp_instance *inst, const struct request *r, uint32_t unit)
 {
 	const struct rp_plan *p = inst->plan;

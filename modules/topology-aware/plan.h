@@ -46,7 +46,8 @@ struct pool {
 
 	/* Capacity of the pool. */
 	uint64_t *cpus, *cap_sharable, *cap_isolated, *reserved;
-	uint64_t *own; /* CPUs of the pool that no child has */
+	/* Free CPUs as bit sets, granted amounts in milli-CPU, and numbers of grants. */
+	uint64_t *own;
 	uint32_t n_cpus, n_cap_sharable, n_reserved;
 
 	/* Free capacity and granted amounts. */

@@ -119,8 +119,9 @@ static const char *taken_by(const char *domain)
 	return NULL;
 }
 
-/* Returns the row that has this prefix already; PREFIXES: none. The row of resources may share one,
- * because its names differ from all others. */
+/* Returns the index of another prefix whose effective domain equals the site's replacement of
+ * prefix `row`, or PREFIXES. The prefix of resources may equal another one, because its names
+ * differ from all others. */
 static unsigned row_with(const struct prefixes *p, unsigned row)
 {
 	for (unsigned i = 0; row != PREFIX_OF_RESOURCES && i < PREFIX_OF_RESOURCES; i++) {

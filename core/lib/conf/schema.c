@@ -92,8 +92,8 @@ static bool may_hold(const struct schema_node *parent, bool elem)
 	return elem ? !parent->first && !parent->any : !parent->elem;
 }
 
-/* Returns the position after a segment: the end, "[]", or the name after a dot; NULL: syntax
- * error. */
+/* Returns the position in a key path after a segment: the end, "[]", or the name after a dot. NULL:
+ * syntax error. */
 static const char *skip_dot(const char *at)
 {
 	if (!*at || *at == '[')

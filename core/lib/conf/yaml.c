@@ -362,7 +362,8 @@ static int read_start(struct reader *r, const yaml_event_t *e)
 	return rc;
 }
 
-/* Fills `to`, which already has its place, with a copy of `from`. */
+/* Copies the value of a node (kind, text, children). The parent, index, line and column of `to` are
+ * not changed. */
 static int copy_into(struct reader *r, struct rp_cfg_node *to, const struct rp_cfg_node *from,
 		     unsigned depth, const yaml_mark_t *mark)
 {

@@ -19,7 +19,8 @@
 struct h2_stream {
 	struct h2 *h2;
 	int32_t id;
-	const struct h2_events *events; /* NULL: no further callbacks */
+	/* callbacks of the stream; NULL: it was detached and has none */
+	const struct h2_events *events;
 	void *arg;
 	struct buf out; /* written, not sent yet */
 	bool finished; /* no data follows the contents of out */

@@ -42,7 +42,7 @@ struct h2_stream;
 struct h2_field {
 	const char *name, *value;
 	size_t name_len, value_len;
-	bool never_indexed; /* a secret, which the sender excludes from tables */
+	bool never_indexed; /* a secret, which the sender excludes from header compression tables */
 };
 struct h2_fields {
 	const struct h2_field *list;
@@ -64,8 +64,8 @@ struct h2_fields *h2_fields_copy(const struct h2_fields *fields);
 
 /* Reason for the end of a stream. */
 struct h2_end {
-	/* 0: ended with `code`, by the peer or both sides; -ECONNRESET and others: the connection
-	 * has ended */
+	/* 0: the peer or both sides have ended the stream, with `code`; negative errno, such as
+	 * -ECONNRESET: the connection has ended */
 	int error;
 	uint32_t code; /* code of RST_STREAM; H2_NO_ERROR: both sides had finished */
 	const char *text; /* never NULL */
@@ -84,7 +84,7 @@ struct h2_events {
 	void (*finished)(struct h2_stream *s, void *arg);
 	/* Called when n bytes of h2_stream_write were sent to the peer. */
 	void (*sent)(struct h2_stream *s, size_t n, void *arg);
-	/* Called last; the stream is gone after it. */
+	/* Called last; the stream is freed when it returns. */
 	void (*closed)(struct h2_stream *s, const struct h2_end *end, void *arg);
 };
 

@@ -9,7 +9,8 @@
 
 /* annotation with the UID that a static pod has on its node */
 #define MIRROR "kubernetes.io/config.mirror"
-#define MIRROR_DIGITS 32u /* a digest of the manifest; the server's UIDs have another form */
+/* hex digits of a static pod's UID, a digest of its manifest; other UIDs contain dashes */
+#define MIRROR_DIGITS 32u
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 

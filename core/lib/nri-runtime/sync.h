@@ -19,7 +19,7 @@ struct nri_sync_config {
 
 /* Creates a synchronization. The lists have to live as long as it. NULL: out of memory. */
 struct nri_sync *nri_sync_new(const struct nri_sync_config *config);
-/* Frees it; allowed in done. accepts NULL; returns NULL. */
+/* Frees the synchronization, also from within done(). Accepts NULL; returns NULL. */
 struct nri_sync *nri_sync_free(struct nri_sync *s);
 /* Sends the first part. After 0 done is called once. */
 int nri_sync_begin(struct nri_sync *s);

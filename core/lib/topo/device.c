@@ -12,7 +12,8 @@
 
 #define DEVICES "sys/devices/"
 #define VFIO "sys/devices/virtual/vfio/"
-#define DEVICE_DEPTH_MAX 8u /* dm on md on multipath on … */
+/* depth of block devices that consist of others (dm on md on multipath on …) */
+#define DEVICE_DEPTH_MAX 8u
 #define DEVICE_VISITS_MAX 256u /* devices that one consists of; also ends a cycle of slaves */
 
 struct search {

@@ -28,7 +28,8 @@ int hotplug_new(struct loop *loop, const struct fs_root *root, void (*fn)(void *
 int hotplug_new_on(struct loop *loop, int fd, void (*fn)(void *arg), void *arg,
 		   struct hotplug **ret, struct err *err);
 struct hotplug *hotplug_free(struct hotplug *h); /* accepts NULL; returns NULL */
-/* Simulates an event, for simulations and for SIGHUP. */
+/* Calls the watcher's function as if a CPU or memory event had arrived; for simulations and
+ * SIGHUP. */
 void hotplug_trigger(struct hotplug *h);
 
 /* Returns true for a uevent (NUL-separated, as sent by the kernel) about a CPU, a memory block or a

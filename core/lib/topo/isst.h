@@ -39,7 +39,8 @@ struct isst_phys_id {
 	uint32_t cpu, physical;
 };
 
-/* Parts of a physical CPU number. */
+/* Core and punit within a physical CPU number, whose layout depends on the interface (mailbox or
+ * TPMI). */
 #define ISST_MBOX_CORE(physical) (((physical)&0x1ffu) >> 1)
 #define ISST_TPMI_CORE(physical) ((physical) >> 3 & 0xffu)
 #define ISST_TPMI_PUNIT(physical) ((physical) >> 11 & 0x1fu)

@@ -33,9 +33,10 @@ bool sst_is_read(const struct topo *t);
 /* Forgets the platform; the next query reads it again. */
 void sst_forget(struct topo *t);
 /*
- * Takes over the platform from another process: a sentence and no punits, or punits in ascending
- * order; `clos` by CPU number, RP_CLOS_COUNT if unknown. -EINVAL: impossible for this machine;
- * -ENOMEM. An error leaves the snapshot unchanged.
+ * Replaces the Speed Select platform in the snapshot by the one that another process has read.
+ * `punits`: in ascending order of package and punit, or none, and `why` says why there are none.
+ * `clos`: CLOS of each CPU, by CPU number; RP_CLOS_COUNT: unknown. Returns 0, -EINVAL (does not
+ * match this machine) or -ENOMEM. An error leaves the snapshot unchanged.
  */
 int sst_put(struct topo *t, const char *why, const struct rp_sst_punit *punits, uint32_t n,
 	    const uint8_t *clos, uint32_t n_clos);

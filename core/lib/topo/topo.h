@@ -103,7 +103,8 @@ uint64_t topo_memory(const struct topo *t);
  * -ENOENT: the kernel has no pages of this size there. */
 int topo_hugepages(const struct topo *t, uint32_t node, uint64_t page, uint64_t *ret_total,
 		   uint64_t *ret_free);
-/* Returns the page size with this index, ascending, that the kernel has; 0: no more. */
+/* Returns the huge page size with this index among the kernel's sizes in ascending order, in bytes;
+ * 0: no more. */
 uint64_t topo_hugepage_size(const struct topo *t, uint32_t index);
 /*
  * Finds online CPUs and nodes near a device: "/sys/devices/…", any path under /sys that leads

@@ -20,8 +20,9 @@ struct cmdline_option {
 	size_t at; /* offset of the member */
 	size_t mark; /* offset of a bool that every use of the option sets; 0: none */
 	char letter; /* short form; 0: none */
-	/* Sets the member of another type. Returns 0, or -1 after printing why the argument is
-	 * wrong. NULL: by the kind. */
+	/* Parses the argument and sets the option's member of the options `to`, for types without
+	 * an enum cmdline_kind. Returns 0, or -1 after printing why the argument is wrong. NULL:
+	 * `kind` determines how the member is set. */
 	int (*take)(void *to, const struct cmdline_option *o, const char *argument);
 };
 

@@ -27,7 +27,9 @@ struct listener {
 	ino_t ino; /* inode of the socket file, so that no other file is removed */
 	void (*accepted)(int fd, void *arg);
 	void *arg;
-	bool *freed; /* set if the listener is freed within a callback */
+	/* points to a flag that is set if the listener is freed within accepted(); NULL: not in a
+	 * call */
+	bool *freed;
 };
 
 static void listener_resume(void *arg)

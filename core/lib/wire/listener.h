@@ -18,8 +18,8 @@ struct listener_config {
 	/* > 0: a socket that already listens and stays open afterwards; no file is created or
 	 * removed */
 	int inherited;
-	/* Receives a connection, which the callee has to close, or an error: descriptors or memory
-	 * are short, and accepting pauses for a second. */
+	/* Receives a connection: its descriptor, which the callee has to close. A negative value is
+	 * an error: descriptors or memory are short, and accepting pauses for a second. */
 	void (*accepted)(int fd, void *arg);
 	void *arg;
 };

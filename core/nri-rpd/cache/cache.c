@@ -569,8 +569,8 @@ void cache_derive_resized(struct cache *c, struct ctr *ctr)
 		ctr->pod->sums_stale = true;
 }
 
-/* Reads exact needs from the cluster's feed or a webhook's annotation. -ENOENT: neither has
- * them. */
+/* Reads a container's requests and limits as written in the pod's specification, from the cluster's
+ * report or a webhook's annotation. -ENOENT: neither has them. */
 static int told_needs(const struct cache *c, struct ctr *ctr, struct needs *ret, bool *ret_init,
 		      struct err *err)
 {

@@ -247,7 +247,8 @@ struct ctr {
 		char *text; /* explanation of the last decision, lines */
 		uint64_t txn; /* transaction of the explanation */
 	} trail;
-	const struct ctr_desc *desc; /* set while its request is handled */
+	/* description by the runtime, set while a request about this container is handled */
+	const struct ctr_desc *desc;
 	struct usage *usage; /* NULL: not measured */
 	struct huge *huge; /* NULL: no huge pages requested */
 	struct kvs labels, annotations;

@@ -59,7 +59,8 @@ struct crumb_code {
 };
 
 struct crumb {
-	struct crumb_live *live; /* NULL: calls are not written */
+	/* records of the running calls, in `file`; NULL: calls are not recorded */
+	struct crumb_live *live;
 	struct crumb_file *file; /* the mapping; in a child process a copy on the heap */
 	bool child;
 	bool died; /* the latest death in the history was found by this opening */

@@ -48,7 +48,7 @@ struct module {
 	uint32_t kinds;
 	uint32_t abi_minor, min_host_minor;
 	struct build_id build_id;
-	/* the module's struct in its image; covers service() at least */
+	/* the module's struct in its image; its size was checked to include at least service() */
 	const struct rp_module *abi;
 	struct module_private *priv;
 };

@@ -511,7 +511,9 @@ static int take_symbol(const struct elf *e, const struct dynamic *dyn, const Elf
 	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || s->st_size < sizeof(struct rp_module))
 		return 0;
 	if (dyn->strtab_size < sizeof name || s->st_name > dyn->strtab_size - sizeof name)
-		return 0; /* too close to the end to be an nri-rp module symbol */
+		/* too close to the end of the string table to be the name of an nri-rp module's
+		 * symbol */
+		return 0;
 	int r = get_mapped(e, dyn->strtab + s->st_name, name, sizeof name, "the name of a symbol");
 	if (r < 0)
 		return r;

@@ -38,7 +38,8 @@ struct trial {
 	pid_t pid; /* 0: already reaped */
 	int pid_fd, pipe_fd;
 	struct crumb_live *live; /* shared with the child */
-	/* log messages of the child, shared with it; NULL: they are written at once */
+	/* log messages of the child, in memory shared with it; NULL: the child writes its messages
+	 * at once */
 	struct log_held *held;
 	struct frame_in frame;
 	uint64_t started_us;

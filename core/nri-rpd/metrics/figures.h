@@ -12,7 +12,7 @@
 #define FIGURES_FILE_MAX 65536u /* bytes of a file; larger files are skipped */
 
 struct figures {
-	uint32_t has; /* bit 1 << enum figure */
+	uint32_t has; /* bit mask of the values that were read: 1 << enum figure */
 	uint32_t n_files; /* files read */
 	uint64_t value[N_FIGURES];
 };

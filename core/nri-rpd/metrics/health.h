@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readiness of the daemon: runs the checkers of its conditions. */
+/* Readiness of the daemon: evaluates all readiness checkers. */
 #ifndef METRICS_HEALTH_H
 #define METRICS_HEALTH_H
 

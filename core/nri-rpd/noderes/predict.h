@@ -36,7 +36,7 @@ struct histogram {
 	double *weights; /* a weight per bucket */
 };
 
-/* Initializes a histogram. 0 or -ENOMEM, which needs no freeing. */
+/* Initializes a histogram. Returns 0, or -ENOMEM with nothing to free. */
 int histogram_init(struct histogram *h, const struct buckets *b, double half_life_s);
 void histogram_fini(struct histogram *h);
 void histogram_add(struct histogram *h, double value, double weight, double at_s);

@@ -43,7 +43,8 @@ int32_t amount_read_both(const struct modhost *h, rp_cfg section, uint32_t reser
  * set; else 0. */
 uint32_t amount_count(const struct amount *a);
 
-/* Stores the CPUs of `from` that the amount selects. NONE and QUANTITY select all. */
+/* Stores the CPUs of `from` that the amount selects; an amount of kind NONE or QUANTITY selects
+ * all. */
 void amount_pick(const struct amount *a, struct rp_ids from, struct rp_idset *ret);
 
 #endif

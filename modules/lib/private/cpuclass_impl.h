@@ -36,8 +36,8 @@ struct cpuclass_cpu {
 	bool turbo; /* RP_FREQ_TURBO means turbo for this CPU */
 	int32_t clos; /* PCT_NO_CLOS: unchanged */
 	struct rp_sst_at at;
-	bool failed; /* result: a write failed … */
-	bool again; /* … and may succeed later */
+	bool failed; /* result: a write for this CPU has failed */
+	bool again; /* result: the failed write may succeed later */
 };
 
 struct cpuclass_die {

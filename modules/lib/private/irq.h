@@ -36,7 +36,9 @@ struct irq_claim {
 /* CPUs that interrupts must avoid. */
 struct irq_mask {
 	struct irq_claim of;
-	bool strict; /* also if these CPUs are claimed for the interrupt */
+	/* true: the interrupt avoids all CPUs of the mask; false: only those that no claim assigns
+	 * to the interrupt */
+	bool strict;
 };
 
 /* A wanted state, which irq_commit() copies. */

@@ -52,7 +52,7 @@ struct isolation_keys {
 };
 
 /* Reads the keys of a policy's section. A key that the node's kernel cannot apply is an error with
- * its place. */
+ * the line of the configuration file. */
 int32_t isolation_read(const struct modhost *h, rp_cfg section, struct isolation_keys *ret);
 
 /* Part of a policy's life. ops.isolation returns the keys of the active plan. */

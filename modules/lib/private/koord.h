@@ -13,7 +13,7 @@
 #define KOORD_BATCH_CPU "kubernetes.io/batch-cpu"
 #define KOORD_BATCH_MEMORY "kubernetes.io/batch-memory"
 
-/* Services that these modules need. */
+/* Host services that the koordinator modules need. */
 #define KOORD_NEEDS (MODHOST_TIMER | MODHOST_TOPOLOGY)
 /* For ops.init: returns -RP_ENOTSUP if the host cannot find cgroups. */
 int32_t koord_init(struct rp_instance *inst);

@@ -24,7 +24,9 @@ struct request {
 	uint64_t age; /* smaller is older */
 	struct zone *zone; /* NULL: not assigned at present */
 	struct request *next; /* next with the same hash */
-	bool listed; /* in the table; false: released, which can be undone */
+	/* the request is in the table; false: it was released, but the release can still be
+	 * undone */
+	bool listed;
 	uint64_t seen; /* the operation that last reported it as moved */
 };
 

@@ -44,8 +44,9 @@ struct pct_hints {
 	uint32_t n_reserve;
 	uint16_t reserve[PCT_PUNITS_MAX]; /* places with room for high CPUs, best first */
 };
-/* Computes the suggestions. `high`: CPUs of high classes in use, except those of the requesting
- * container. p NULL: no suggestions. */
+/* Computes which CPUs a container of a CPU class should prefer and avoid. `high`: CPUs of high
+ * classes in use, except those of the container. Without Speed Select (p NULL) there are no
+ * hints. */
 void pct_hint(const struct pct *p, uint32_t class, uint32_t n, struct rp_ids free,
 	      struct rp_ids high, struct pct_hints *ret);
 /* pct_prefer() keeps only CPUs of `from` that the hints recommend, pct_avoid() removes CPUs that

@@ -60,7 +60,8 @@ static int32_t clos_now(void *ctx, const struct rp_sst_at *at, uint32_t *ret_clo
 	return sst_clos_now(((struct instance *)ctx)->env->root, at, ret_clos);
 }
 
-/* Returns the root that may be changed; NULL in a trial. */
+/* Returns the file system root through which Speed Select may be changed; NULL in a trial, which
+ * changes nothing. */
 static const struct fs_root *speedselect_writable(void *ctx)
 {
 	const struct host_env *env = ((struct instance *)ctx)->env;

@@ -11,7 +11,7 @@ static int64_t usage_level(const struct usage *u, enum figure f)
 	return !usage_known(u, f) ? RP_NOT_MEASURED : v > INT64_MAX ? INT64_MAX : (int64_t)v;
 }
 
-/* Returns the growth per second, divided by `unit`. */
+/* Returns the growth of a measured counter per second, as a multiple of `unit`. */
 static int64_t usage_do_rate(const struct usage *u, enum figure f, double unit)
 {
 	double v;

@@ -28,9 +28,9 @@
 #define MAP_REQUESTS_MAX 16u /* concurrent requests, of which … */
 #define MAP_STREAMS_MAX 8u /* … streams of events */
 #define MAP_TRIES_MAX 1u /* … trials of a pod, each of which needs a process */
-#define MAP_TRY_MS 60000u /* for the answer of a trial to be made and sent */
-#define MAP_QUIET_MS 15000u /* without events, until a stream sends an empty message */
-#define MAP_STALLED_MS 30000u /* until a stream whose reader takes no data is ended */
+#define MAP_TRY_MS 60000u /* time limit of a trial, with the sending of its answer */
+#define MAP_QUIET_MS 15000u /* interval of empty messages on a stream without events */
+#define MAP_STALLED_MS 30000u /* time limit of a stream whose reader takes no data */
 #define MAP_BACKLOG_MAX                                                                            \
 	(256u << 10) /* unsent bytes of a stream, above which further events are delayed */
 

@@ -18,7 +18,7 @@ struct lending {
 	struct nr_result stands; /* entries that calculators have put on the Node */
 	struct nr_result zones; /* zone amounts published last */
 	uint64_t zones_ms; /* last change of zones, monotonic */
-	uint64_t writes; /* number of decisions that changed `stands` */
+	uint64_t writes; /* number of decisions that changed the published entries `stands` */
 	uint64_t decided_ms; /* last decision, monotonic; 0: never */
 };
 

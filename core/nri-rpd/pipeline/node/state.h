@@ -60,7 +60,7 @@ struct texts {
 	const struct prefixes *names; /* the site's prefixes of their keys */
 };
 
-/* Returns the window of averages. */
+/* Returns the period over which usage is averaged, in milliseconds. */
 static inline uint64_t window_ms(const struct noderes *n)
 {
 	return 1000 * (uint64_t)n->strategy.values[RP_NR_AGGREGATE_SECONDS];

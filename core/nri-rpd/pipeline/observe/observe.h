@@ -67,7 +67,7 @@ struct pipeline_stats {
 struct usage_stats {
 	bool on;
 	unsigned n_ctrs; /* containers in the last round */
-	uint64_t rounds, skipped; /* skipped: the previous round was still running */
+	uint64_t rounds, skipped; /* rounds not begun because the previous one was still running */
 	uint64_t files, missing; /* missing: containers whose cgroup was not found */
 	uint64_t cpu_ns; /* CPU time of the collector's thread */
 	uint64_t last_ns; /* duration of the last round */

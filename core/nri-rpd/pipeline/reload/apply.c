@@ -149,8 +149,8 @@ static void leave_unpinned(struct pipeline *p, const struct ctr *ctr, struct dec
 	txn_put_blob(&d->private_data, blob_ref(was->private_data));
 }
 
-/* Returns true if a policy that pins containers leaves this one unpinned. The host chooses its CPUs
- * then, because the CPUs chosen by the previous policy have lost their meaning. */
+/* Returns true if a policy that pins containers leaves this one unpinned. The host then chooses the
+ * container's CPUs, because those chosen by the previous policy are no longer meaningful. */
 static bool apply_is_left_unpinned(struct instance *policy, const struct ctr *ctr,
 				   const struct decision *d)
 {

@@ -29,8 +29,8 @@ struct recovery {
 
 int recover_init(struct pipeline *p);
 void recover_fini(struct pipeline *p);
-/* Starts recovery at the end of a start. `files`: the files read by it; NULL: they could not be
- * read. */
+/* Starts attempts to leave safe mode; called at the end of a start. `files`: the configuration
+ * files that the start has read; NULL: they could not be read. */
 void recover_begin(struct pipeline *p, const struct conf_files *files);
 /* Tries soon because the cause may have gone. Does nothing outside of safe mode. */
 void recover_soon(struct pipeline *p);

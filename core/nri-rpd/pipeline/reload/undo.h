@@ -24,7 +24,7 @@ struct undo {
 	/* clock_ms() at the end of the time for confirmation; 0: none is awaited */
 	uint64_t due_ms;
 	struct loop_timer *timer;
-	bool undone; /* the active configuration differs from the files */
+	bool undone; /* the configuration was rolled back: the active one differs from the files */
 };
 
 int undo_init(struct pipeline *p);

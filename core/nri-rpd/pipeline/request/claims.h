@@ -25,7 +25,8 @@ int pipeline_devices(struct pipeline *p, const struct rp_devices_sink *sink, str
 int claims_stage(struct pipeline *p, struct ctr *ctr, struct err *err);
 /* Stages the new sets of claims that the transaction moves, for the containers that use them. */
 int claims_follow(struct pipeline *p, struct err *err);
-/* Stages them for all containers that the runtime has listed with their devices. */
+/* Stages the CPUs and memory nodes of claims for all live containers in the runtime's list that
+ * have no claim staged yet. */
 int claims_stage_listed(struct pipeline *p, struct err *err);
 
 #endif

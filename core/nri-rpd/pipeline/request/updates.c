@@ -340,7 +340,7 @@ void updates_acked(struct pipeline *p)
 	persist_later(p);
 }
 
-/* Returns the batch to the front of the queue. */
+/* Inserts the updates of a refused batch at the front of the queue. */
 static void updates_put_back(struct pipeline *p)
 {
 	struct updates *u = &p->requests.updates;

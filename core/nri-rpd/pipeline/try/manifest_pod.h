@@ -5,7 +5,8 @@
 
 #include "core/nri-rpd/pipeline/try/manifest.h"
 
-/* Fills ret->pod, ret->fed and ret->ctrs. `number` distinguishes the pods' ids. */
+/* Reads a pod of a manifest into ret->pod, ret->fed and ret->ctrs. `number` makes the ids of the
+ * pod and its containers unique. */
 int manifest_read_pod(const struct manifest_source *source, uint32_t number,
 		      struct manifest_pod *ret, struct err *err);
 

@@ -21,7 +21,8 @@ struct hold {
 
 int hold_init(struct pipeline *p);
 void hold_fini(struct pipeline *p);
-/* Checks a deferred request again soon, because an answer has arrived or will not come. */
+/* Checks a deferred request again soon, because the agent, the kubelet or a plugin has answered or
+ * will not answer. */
 void hold_told(struct pipeline *p);
 
 /*
