@@ -41,7 +41,7 @@ struct job {
 	struct batch *batch;
 	char *uid, *ns, *name;
 	char *request, *device, *share_id;
-	/* the claim's entry in the response of the batch, which is a request to prepare */
+	/* the claim's entries in the response of its batch; NULL: the job reconciles */
 	Dra__Prepared *prepared;
 	Dra__Unprepared *unprepared;
 	struct kube_call *get;

@@ -41,7 +41,7 @@ struct cluster {
 	struct adjust *adjust;
 	struct node_feed *node_feed;
 	struct pod_feed *pod_feed;
-	struct pod_feed *bridge_feed; /* NULL: no bridge */
+	struct pod_feed *bridge_feed; /* sends pods to nri-rp-bridge; NULL: there is no bridge */
 	struct watch *node_watch;
 	struct link *link;
 	struct podres *podres;

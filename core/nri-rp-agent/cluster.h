@@ -42,7 +42,7 @@ struct cluster_config {
 	 * file */
 	const char *kubeconfig, *context;
 	const char *service_account; /* folder of the service account's files */
-	const char *node; /* NULL: $NODE_NAME, or the host name */
+	const char *node; /* name of the Node; NULL: $NODE_NAME, or the host name */
 	const char *ns; /* NULL: the agent's own namespace, or CLUSTER_DEFAULT_NAMESPACE */
 	const char *config_map;
 	const char *pods_socket; /* the kubelet's pods API */

@@ -33,7 +33,7 @@ struct slot {
 	struct kind *kind;
 	struct watch *watch;
 	char *name;
-	struct candidate *held; /* NULL: no such object */
+	struct candidate *held; /* content of the object; NULL: the object does not exist */
 	bool known; /* `held` is valid */
 	bool denied; /* no right to read the object, so its absence means nothing */
 	bool seen; /* present in the current list */
@@ -58,7 +58,7 @@ struct configs {
 	/* namespaces in order of precedence, the agent's own first */
 	char *ns[1 + AGENT_NAMESPACES_MAX];
 	unsigned n_ns;
-	char *group; /* NULL: none */
+	char *group; /* configuration group that the Node's labels name; NULL: none */
 	bool group_known, group_changed, discovered, discovery_denied;
 	bool deleted; /* an object that was read is seen to be gone */
 	uint64_t none_since_ms; /* no object is there; 0: there is one */
@@ -69,7 +69,7 @@ struct configs {
 	struct loop_timer *discover_timer, *settle_timer, *certain_timer, *retire_timer;
 	struct verdicts *verdicts;
 	struct kube_backoff backoff; /* for configurations that the daemon could not process */
-	const struct slot *sending; /* NULL: no call is under way */
+	const struct slot *sending; /* source of the configuration that is being sent; NULL: none */
 	struct candidate *sent; /* identity of the configuration last sent to the daemon */
 	bool sent_counts; /* the daemon has answered to `sent` over the present connection */
 	bool stale; /* the pending answer is of an earlier connection */

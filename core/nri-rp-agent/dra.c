@@ -36,7 +36,8 @@ struct dra {
 	struct unary_service service;
 	char *folder; /* folder of the driver's socket */
 	char *socket, *registration; /* paths of the sockets */
-	struct grpc_server *driver, *registrar; /* NULL: not running */
+	/* servers of the kubelet's calls; NULL: not running */
+	struct grpc_server *driver, *registrar;
 	struct loop_timer *end;
 	bool enabled;
 	bool known; /* the daemon has sent whether claims are enabled */

@@ -24,7 +24,7 @@
 
 struct kube_call {
 	struct kube *kube;
-	struct http_call *http; /* NULL: waiting */
+	struct http_call *http; /* the running HTTP request; NULL: the call waits for its turn */
 	char *method, *path, *content_type, *body;
 	uint32_t timeout_ms;
 	unsigned attempts;
@@ -47,7 +47,7 @@ struct kube {
 	uint64_t hold_until_ms; /* end of a delay requested by the server */
 	char last_error[ERR_TEXT_MAX]; /* why the server is not reachable; "": reachable */
 	struct problem {
-		char *key, *text; /* NULL: unused entry */
+		char *key, *text; /* what has failed, and the reason; NULL: unused entry */
 	} problems[KUBE_PROBLEMS_MAX];
 	struct kube_written written[KUBE_WRITTEN_MAX];
 	unsigned n_written;

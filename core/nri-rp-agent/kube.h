@@ -41,13 +41,13 @@ struct kube_answer {
  */
 	int error;
 	const char *text; /* error text; "": no error */
-	json_t *body; /* NULL: none */
+	json_t *body; /* JSON body of the answer; NULL: none */
 };
 
 struct kube_request {
 	const char *method, *path; /* copied, as is the body */
-	const char *content_type, *body; /* NULL: none */
-	uint32_t timeout_ms; /* 0: KUBE_TIMEOUT_MS */
+	const char *content_type, *body; /* body of the request and its type; both NULL: no body */
+	uint32_t timeout_ms; /* time limit of the request; 0: KUBE_TIMEOUT_MS */
 	/* passes 429 to done() as -EAGAIN instead of repeating the request: in an eviction, 429 is
 	 * the verdict about the pod */
 	bool takes_429;

@@ -14,7 +14,7 @@
 struct kubelet {
 	struct loop *loop;
 	char *socket;
-	struct grpc_conn *conn; /* NULL: not connected */
+	struct grpc_conn *conn; /* connection to the kubelet; NULL: not connected */
 	unsigned connection;
 };
 

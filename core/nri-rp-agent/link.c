@@ -24,14 +24,16 @@
 
 struct link {
 	struct loop *loop;
-	struct podres *podres; /* NULL: no answers about devices */
+	/* source of the kubelet's devices; NULL: requests about devices fail */
+	struct podres *podres;
 	const char *peer;
 	char *socket;
 	struct trunk *trunk;
 	struct loop_timer *reconnect;
 	struct backoff backoff;
-	const struct link_client *client; /* NULL: none */
-	struct plugins *plugins; /* NULL: none */
+	/* callbacks for other requests of the daemon; NULL: none */
+	const struct link_client *client;
+	struct plugins *plugins; /* resource plugins for the daemon's requests; NULL: none */
 	bool registered;
 	char last_error[ERR_TEXT_MAX]; /* last logged error, which is not logged again */
 };

@@ -26,7 +26,7 @@ struct lister {
 	struct lister_config config;
 	struct grpc_server *server;
 	struct unary_service service;
-	struct kubelet *kubelet; /* NULL: devices are not listed */
+	struct kubelet *kubelet; /* source of devices; NULL: devices are not listed */
 	unsigned n_calls;
 };
 

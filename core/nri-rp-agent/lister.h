@@ -20,7 +20,8 @@ struct lister_config {
 	struct loop *loop;
 	struct link *link; /* must have ended its calls before lister_free() */
 	const char *socket; /* path to listen at */
-	const char *kubelet_socket; /* NULL: do not list devices */
+	/* socket of the kubelet's pod-resources API; NULL: do not list devices */
+	const char *kubelet_socket;
 };
 
 int lister_new(const struct lister_config *config, struct lister **ret, struct err *err);

@@ -66,12 +66,12 @@ struct agent {
 	struct loop_signal *signals[2];
 	struct podres *podres;
 	struct link *link;
-	struct link *bridge; /* NULL: none */
-	struct cluster *cluster; /* NULL: no cluster */
+	struct link *bridge; /* link to nri-rp-bridge; NULL: there is no bridge */
+	struct cluster *cluster; /* parts that need the API server; NULL: there is no cluster */
 	struct pod_feed *pods; /* without a cluster; NULL: none */
 	struct link_client client; /* for it */
-	struct plugins *plugins; /* NULL: none */
-	struct lister *lister; /* NULL: not served */
+	struct plugins *plugins; /* resource plugins; NULL: not enabled */
+	struct lister *lister; /* server of the pod-resources API; NULL: not enabled */
 	bool stopping;
 };
 

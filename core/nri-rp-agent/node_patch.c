@@ -22,8 +22,8 @@
 struct wishes {
 	struct kube *kube;
 	struct writer *writer;
-	json_t *wanted; /* NULL: not received yet */
-	json_t *seen; /* NULL: not seen yet */
+	json_t *wanted; /* items that the daemon wants on the Node; NULL: not received yet */
+	json_t *seen; /* the Node as last seen; NULL: not seen yet */
 };
 
 /* ---- wanted items ---------------------------------------------------------------------------- */

@@ -8,13 +8,14 @@
 
 struct options {
 	const char *daemon_socket, *kubelet_socket, *pods_socket;
-	const char *bridge_socket; /* NULL: no bridge */
+	const char *bridge_socket; /* socket of nri-rp-bridge; NULL: there is no bridge */
 	/* Members of struct cluster_config. */
 	const char *kubeconfig, *context, *service_account, *node, *ns, *config_map;
 	const char *kubelet_root, *cdi_dir; /* for claims */
-	const char *plugin_dir; /* NULL: no resource plugins */
+	const char *plugin_dir; /* folder of resource plugins' sockets; NULL: no resource plugins */
 	uint64_t plugin_grace_s;
-	const char *pod_resources_socket; /* NULL: the pod-resources API is not served */
+	/* socket on which the pod-resources API is served; NULL: it is not served */
+	const char *pod_resources_socket;
 	bool kubelet_devices; /* list the kubelet's devices in it */
 	enum log_level log_level;
 };

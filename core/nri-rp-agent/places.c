@@ -25,8 +25,8 @@
 
 struct place {
 	const char *device;
-	uint32_t node; /* RP_NODES_MAX: not named */
-	const char *pci; /* "": not named */
+	uint32_t node; /* NUMA node of the device; RP_NODES_MAX: not in the slice */
+	const char *pci; /* PCI address of the device; "": not in the slice */
 };
 
 struct slice {
@@ -40,7 +40,7 @@ struct slice {
 };
 
 struct places {
-	struct kube *kube; /* NULL: no cluster */
+	struct kube *kube; /* source of resource slices; NULL: there is no cluster */
 	struct watch *watch;
 	struct loop_timer *timer; /* limits the wait for the first list */
 	struct slice *all;

@@ -19,9 +19,10 @@ struct plugin {
 	struct plugin_config config;
 	char *resource, *endpoint, *path;
 	bool aligns, pre_start, reconciles;
-	struct grpc_conn *conn; /* NULL: not connected */
+	struct grpc_conn *conn; /* connection to the plugin; NULL: not connected */
 	bool ready; /* the options are known */
-	uint64_t stopped_ms; /* 0: not stopped */
+	/* time at which the plugin was found to be stopped; 0: it is not stopped */
+	uint64_t stopped_ms;
 	uint64_t dial_until_ms;
 	struct loop_timer *timer; /* for connecting, and for calling `changed` */
 	char error[ERR_TEXT_MAX];

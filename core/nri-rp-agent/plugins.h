@@ -62,7 +62,8 @@ struct known_plugin {
 	struct known_plugin *prev, *next;
 };
 
-struct known_plugin *plugins_find(struct plugins *p, const char *resource); /* NULL: unknown */
+/* Returns the plugin of a resource; NULL: none. */
+struct known_plugin *plugins_find(struct plugins *p, const char *resource);
 struct known_plugin *plugins_first(struct plugins *p);
 struct link *plugins_link(struct plugins *p);
 

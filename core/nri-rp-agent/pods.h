@@ -19,9 +19,10 @@ struct pod_feed;
 struct pod_feed_config {
 	struct loop *loop;
 	struct link *link;
-	struct kube *kube; /* NULL: no API server */
+	struct kube *kube; /* source of pods; NULL: there is no API server */
 	const char *node; /* with kube */
-	const char *kubelet_socket; /* NULL: the API server only */
+	/* socket of the kubelet's list of pods; NULL: only the API server is used */
+	const char *kubelet_socket;
 	/* with all fields for the bridge, which has no other source for those that a runtime
 	 * knows */
 	bool whole;

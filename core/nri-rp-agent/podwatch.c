@@ -31,7 +31,7 @@
 
 struct podwatch {
 	struct kubelet *kubelet;
-	struct grpc_call *call; /* NULL: no stream */
+	struct grpc_call *call; /* stream of pods from the kubelet; NULL: none is open */
 	struct loop_timer *timer; /* delay before the next stream; while syncing its time limit */
 	struct backoff backoff;
 	bool begun; /* the stream has sent something */

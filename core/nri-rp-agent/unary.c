@@ -8,7 +8,7 @@
 
 struct unary {
 	const struct unary_service *service;
-	struct grpc_served *served; /* NULL: the caller has disconnected */
+	struct grpc_served *served; /* call to answer; NULL: the caller has disconnected */
 	char *path;
 	struct buf request;
 	bool asked; /* the request is complete */

@@ -30,8 +30,9 @@ struct watch {
 	struct kube_call *call;
 	struct loop_timer *timer;
 	struct kube_backoff backoff;
-	char version[VERSION_MAX]; /* "": not listed yet */
-	char next_page[CONTINUE_MAX]; /* "": the first page */
+	/* resourceVersion from which the watch continues; "": not listed yet */
+	char version[VERSION_MAX];
+	char next_page[CONTINUE_MAX]; /* token of the next page of the list; "": the first page */
 	unsigned page; /* objects in a page */
 	bool optional; /* an unavailable resource is not a problem */
 	bool missing; /* the kind has not existed for some time */

@@ -19,7 +19,7 @@ struct writer {
 	bool ends_with_it;
 	void (*written)(const struct kube_answer *answer, void *arg);
 	void *arg;
-	char *wanted; /* NULL: nothing */
+	char *wanted; /* content to be written; NULL: nothing to write */
 	bool wanted_again; /* `wanted` was replaced while it was being written */
 	struct kube_call *call;
 	struct loop_timer *timer;

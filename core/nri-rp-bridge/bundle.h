@@ -25,7 +25,7 @@ struct bundle {
 	bool sandbox;
 	const char *sandbox_id, *name; /* the pod's sandbox, the container's name */
 	const char *pod, *ns, *uid;
-	Cri__Resources *resources; /* NULL: not in the file */
+	Cri__Resources *resources; /* resources of the specification; NULL: the file has none */
 	/* annotations of the specification, without those of the runtime itself */
 	Agent__Pair **annotations;
 	size_t n_annotations;

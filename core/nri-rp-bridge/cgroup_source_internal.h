@@ -76,7 +76,8 @@ struct write_how {
 	/* after a failed write, keep the new wishes instead of restoring the previous ones */
 	bool keep;
 	bool ignore; /* a removed container is not a failure */
-	struct write_run *run; /* NULL: no request waits for the write */
+	/* counts the write for the request that waits for it; NULL: no request waits */
+	struct write_run *run;
 };
 /* Adds the resources to what the plugin wants of the container, and starts to write them. Errors of
  * the files are logged and counted in the run. */

@@ -21,7 +21,7 @@
 #define STATE_READY 0
 
 struct gather {
-	struct intercept *intercept; /* NULL: already freed */
+	struct intercept *intercept; /* interceptor that gets the result; NULL: already freed */
 	struct arena *arena;
 	Cri__PodList *pods;
 	Cri__ContainerList *ctrs;

@@ -67,7 +67,8 @@ struct intercept_call {
 	const struct method *method;
 	struct arena *arena;
 	struct span payload; /* the request's bytes, in the arena */
-	const struct intercept_events *events; /* NULL: the caller has left, or has its answer */
+	/* callbacks of the caller; NULL: the caller has left, or was answered */
+	const struct intercept_events *events;
 	void *arg;
 	enum stage stage;
 	unsigned generation;

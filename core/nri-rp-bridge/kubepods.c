@@ -42,7 +42,7 @@ struct watched {
 struct kubepods {
 	const struct cgroup_fs *c;
 	char *under; /* argument of --cgroup-root; NULL: search everywhere */
-	char top[CGROUP_PATH_MAX]; /* "": not found */
+	char top[CGROUP_PATH_MAX]; /* top cgroup of all pods; "": not found yet */
 	int fd;
 	struct loop_io *io;
 	struct loop_timer *quiet;

@@ -28,7 +28,7 @@ struct cgroup_info {
 	char *cgroup;
 	char *path; /* container: its cgroup in the notation that runtimes send to plugins */
 	char *uid; /* UID of the pod */
-	char *name; /* container: the name sent to the plugin; NULL: not sent */
+	char *name; /* container: name in the message that was sent to the plugin; NULL: not sent */
 	enum told told;
 	uint64_t since_ms; /* when the cgroup was first seen */
 	bool known; /* pod: the pod list had it when the plugin was notified */
@@ -38,7 +38,9 @@ struct cgroup_info {
 	/* a resize request is under way; a refused resize was logged */
 	bool resizing, resize_refused;
 	unsigned writing; /* container: pending writes of its files */
-	unsigned wishes; /* container: number of changes of what the plugin wants */
+	/* container: number of changes of the resources that the plugin wants; a write compares
+	 * it */
+	unsigned wishes;
 	bool seen; /* found by the current walk */
 	/* Conditions that were logged already. */
 	bool warned, failing, refused_before;

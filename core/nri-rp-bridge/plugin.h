@@ -61,7 +61,7 @@ struct question {
 	struct plugin *plugin;
 	Nri__Event event;
 	struct pod *pod;
-	struct ctr *ctr; /* NULL: the event is about the pod */
+	struct ctr *ctr; /* container of the event; NULL: the event concerns the pod */
 	/* resources of an update; overhead only for pods */
 	Nri__LinuxResources *resources, *overhead;
 	uint64_t deadline_ms; /* when the caller stops waiting; UINT64_MAX: never */

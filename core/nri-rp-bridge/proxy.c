@@ -55,13 +55,15 @@ struct call {
 	uint64_t begun_us;
 	int32_t status;
 	struct traced request, response;
-	struct intercepted *intercepted; /* NULL: the call passes without interception */
+	/* state of the interception; NULL: the call passes unchanged */
+	struct intercepted *intercepted;
 	struct call *prev, *next;
 };
 
 /* State of an intercepted call. */
 struct intercepted {
-	struct intercept_call *intercept; /* NULL: not begun, or already ended */
+	/* call at the interceptor; NULL: not begun, or already ended */
+	struct intercept_call *intercept;
 	struct h2_fields *headers;
 	uint64_t deadline_ms; /* UINT64_MAX: none */
 	struct grpc_reader request, answer;

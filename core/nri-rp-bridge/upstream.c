@@ -30,7 +30,8 @@ struct upstream {
 	struct backoff backoff;
 	bool away; /* the runtime is away, as logged */
 	bool lost; /* an earlier connection was lost */
-	void (*back)(void *arg); /* NULL: not watched */
+	/* called when the runtime is reachable again; NULL: no notification */
+	void (*back)(void *arg);
 	void *arg;
 };
 

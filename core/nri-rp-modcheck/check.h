@@ -80,7 +80,8 @@ struct options {
 struct check_machine {
 	char name[64];
 	char root[CHECK_DIR_MAX + 72];
-	const struct machine_shape *shape; /* NULL: copied from a folder of --machines */
+	/* description of the simulated machine; NULL: copied from a folder of --machines */
+	const struct machine_shape *shape;
 	char source[PATH_MAX];
 	char *online; /* list of online CPUs */
 	uint32_t n_cpus;
@@ -115,7 +116,8 @@ struct check {
 	struct buf *out; /* lines for people, shown as diagnostics */
 	struct loader *loader; /* NULL for cases about the file alone */
 	struct module *module;
-	const struct rp_schema *schema; /* NULL: the module has none */
+	/* schema of the module's configuration; NULL: the module has none */
+	const struct rp_schema *schema;
 	struct conf *conf;
 	/* annotations that the module looks up: of --annotations, or learned */
 	struct kv *own;

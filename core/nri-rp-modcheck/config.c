@@ -50,7 +50,7 @@ static int64_t plain_int(const struct rp_key *key)
 /* A key to set in addition to the required ones. */
 struct variant {
 	const struct rp_schema *schema;
-	const char *path, *value; /* NULL: none */
+	const char *path, *value; /* key to set and its YAML value; NULL: no additional key */
 };
 
 /* Returns true if the path of the key to set leads through `path`, a key or a list element. */

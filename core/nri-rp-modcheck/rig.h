@@ -16,11 +16,11 @@ struct rig {
 	struct check *check;
 	struct shim *shim; /* covers around the module: of the case, or own_shim */
 	struct shim own_shim;
-	struct pipeline *pipeline; /* NULL: not open */
+	struct pipeline *pipeline; /* pipeline of the rig; NULL: not open */
 	struct host_env *env; /* the pipeline's environment of modules */
 	struct instance *instance;
 	struct conf *conf; /* active configuration; NULL: none yet, or that of the check */
-	struct buf *log; /* NULL: no log */
+	struct buf *log; /* log of the case; NULL: log messages are dropped */
 	bool dry; /* first tries each placement as a trial and drops it */
 	bool unmanaged; /* refused containers run unmanaged (onPolicyError: unmanaged) */
 	/* the policy has refused a change of the machine: CPU sets may have CPUs that are

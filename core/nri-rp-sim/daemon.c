@@ -23,7 +23,7 @@
 #define EXIT_NOT_STARTED 127
 
 struct daemon {
-	pid_t pid; /* 0: not running */
+	pid_t pid; /* process of the daemon; 0: not running */
 	int last_status;
 	struct loop_signal *child;
 };

@@ -11,7 +11,7 @@ void daemon_free(struct sim *s); /* kills a running process */
 /* Starts the process without waiting for its connection. -EALREADY: it runs. */
 int daemon_start(struct sim *s, struct err *err);
 bool daemon_running(const struct sim *s);
-int daemon_pid(const struct sim *s); /* 0: not running */
+int daemon_pid(const struct sim *s); /* Returns the process id of the daemon; 0: not running. */
 /* Sends a signal. -ESRCH: not running. */
 int daemon_signal(struct sim *s, int signo, struct err *err);
 /* Waits until the process has exited. ret_status, which may be NULL, receives the wait status. */

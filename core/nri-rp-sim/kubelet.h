@@ -18,7 +18,8 @@ const char *kubelet_qos_name(enum qos qos);
 void kubelet_put_own(const struct wants *own, struct wants *sums);
 void kubelet_hand_down(const struct wants *own, struct wants *ctr);
 int64_t kubelet_shares(const struct wants *w);
-int64_t kubelet_quota(const struct wants *w); /* 0: none */
+/* Returns the CFS quota for a container, as the kubelet calculates it; 0: none. */
+int64_t kubelet_quota(const struct wants *w);
 int64_t kubelet_oom_score_adj(const struct wants *w, enum qos qos, bool critical, int64_t capacity);
 #define KUBELET_PERIOD 100000
 /* Returns malloc'd paths; NULL: out of memory. */

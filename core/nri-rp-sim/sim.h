@@ -63,7 +63,8 @@ enum sim_runtime { RUNTIME_CONTAINERD, RUNTIME_CRIO };
 enum sim_cgroups { CGROUPS_SYSTEMD, CGROUPS_FS };
 
 struct sim_options {
-	const char *machine; /* NULL: that of the scenario, or n4c16 */
+	/* name or folder of the machine; NULL: the machine of the scenario, or n4c16 */
+	const char *machine;
 	/* command with placeholders such as {config}; NULL: the nri-rpd beside this program */
 	const char *daemon;
 	const char *module_dirs[SIM_MODULE_DIRS_MAX];
@@ -72,7 +73,7 @@ struct sim_options {
 	const char *nri, *runtime, *cgroups; /* names; NULL: those of the scenario */
 	uint64_t sync_parts; /* pods and containers in each Synchronize message; 0: all */
 	uint64_t seed;
-	const char *map; /* play: address at which nri-rpd serves the map; NULL: none */
+	const char *map; /* play: address at which nri-rpd serves the map; NULL: no map */
 	uint64_t settle_ms; /* time limit for an expectation to come true */
 	bool verbose, json, keep;
 };
@@ -159,7 +160,7 @@ struct sim {
 	uint32_t next_pid;
 	unsigned n_ctrs_made;
 
-	struct conn *conn; /* NULL: the runtime does not listen */
+	struct conn *conn; /* connection to the daemon; NULL: the runtime does not listen */
 	struct daemon *daemon;
 	uint64_t n_active_before; /* activations during earlier runs of the runtime */
 

@@ -72,7 +72,7 @@ struct question {
 	const char *text; /* text argument; NULL: none */
 	uint64_t after;
 	uint32_t wait_ms, flags;
-	unsigned timeout_ms; /* 0: WAIT_MS */
+	unsigned timeout_ms; /* time limit of a request to the daemon; 0: WAIT_MS */
 };
 
 struct answer {

@@ -50,7 +50,7 @@ struct daemon {
 	struct agent *agent;
 	struct ctl *ctl;
 	struct metrics *metrics;
-	struct map *map; /* NULL: out of memory, or not created yet */
+	struct map *map; /* live map; NULL: out of memory, or not created yet */
 	struct collector *collector;
 	struct loop_signal *signals[6];
 	struct loop_timer *ready_anyway;

@@ -11,10 +11,11 @@
 
 struct options {
 	const char *config, *host_root;
-	const char *state_dir, *nri_socket, *control_socket; /* NULL: from the configuration */
+	/* folder and sockets; NULL: from the configuration */
+	const char *state_dir, *nri_socket, *control_socket;
 	const char *module_dirs[MODULE_DIRS_MAX];
 	unsigned n_module_dirs;
-	const char *log_level; /* NULL: from the configuration */
+	const char *log_level; /* lowest level of log messages; NULL: from the configuration */
 	bool check_config, reset_cache;
 };
 

@@ -258,11 +258,11 @@ struct rp_nr_edit {
 	int32_t (*get)(void *ctx, const char *name, int64_t *ret_quantity);
 	void (*set)(void *ctx, const char *name, int64_t quantity);
 	void (*remove)(void *ctx, const char *name);
-	/* Read and set an annotation or label of the copy. A value of NULL removes an
-	 * annotation. */
+	/* Read and set an annotation or label of the copy. annotation() returns NULL if there is no
+	 * such annotation; set_annotation() with value NULL removes it. */
 	const char *(*annotation)(void *ctx, const char *key);
 	void (*set_annotation)(void *ctx, const char *key,
-			       const char *value); /* NULL: no such one */
+			       const char *value);
 	void (*set_label)(void *ctx, const char *key, const char *value);
 	/* Read and set a resource of a zone, as the NodeResourceTopology has it; the host has
 	 * already stored the result's zones there. `index` is that of rp_host_noderes.zone.

@@ -69,7 +69,7 @@ struct rp_cpu_info {
 	uint32_t kind; /* RP_CORE_PERFORMANCE or RP_CORE_EFFICIENT */
 	/* index of the CPU's unit, by level; RP_IDSET_NONE: none */
 	uint32_t unit[RP_N_LEVELS];
-	uint64_t base_khz, min_khz, max_khz; /* 0: unknown */
+	uint64_t base_khz, min_khz, max_khz; /* frequencies of the CPU; 0: unknown */
 	uint32_t epp; /* 0 performance … 255 power; RP_EPP_UNKNOWN */
 	uint32_t capacity; /* relative performance, at most 1024; 0: unknown */
 };

@@ -58,7 +58,7 @@ struct type {
 	rp_cfg at; /* configuration node; NULL: built-in type */
 	struct texts namespaces;
 	struct exprs match;
-	const char *group_by; /* "": no grouping */
+	const char *group_by; /* expression by which members are grouped; "": no grouping */
 	int64_t min_cpus, max_cpus, min_balloons,
 		max_balloons; /* max_balloons 0: no limit; max_cpus 0: no limit, < 0: no CPUs */
 	bool prefer_new, spread_pods, per_namespace, balancing, spread_cores, hide_threads;

@@ -199,7 +199,8 @@ struct attempt {
 	struct state *s;
 	struct balloon *b;
 	struct rp_idset best;
-	const char *why; /* NULL: no candidate is better than the current CPUs */
+	/* why the candidate is better; NULL: no candidate is better than the current CPUs */
+	const char *why;
 };
 
 static int32_t place_compact_consider(struct attempt *a, struct rp_ids keep, struct rp_ids unit)

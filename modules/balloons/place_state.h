@@ -64,7 +64,7 @@ struct undo;
 struct state {
 	const struct modhost *h;
 	const struct rp_plan *plan;
-	const struct pct *pct; /* NULL: CPU classes do not use Speed Select */
+	const struct pct *pct; /* CPU classes of Speed Select; NULL: CPU classes do not use it */
 	struct rp_idset free;
 	/* CPUs of balloons that containers without a balloon also use, so that they are not
 	 * exclusive; visited_before: the value before the operation */
@@ -73,7 +73,7 @@ struct state {
 	uint32_t n, cap;
 	struct table by_ctr; /* struct member by container */
 	struct table by_pod; /* first struct member of a pod */
-	struct memalloc *memory; /* NULL: no type pins memory */
+	struct memalloc *memory; /* accounting of memory; NULL: no type pins memory */
 	struct rp_idset *load_cpus; /* by load class: CPUs slowed by it */
 	/* by type: smallest request that found no room in the current retry of waiting
 	 * containers */

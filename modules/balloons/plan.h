@@ -49,7 +49,8 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 /* Stores the reserved CPUs of this plan, for the next plan. */
 void plan_past(const struct rp_plan *p, struct reserve_past *ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-struct type *plan_type(const struct rp_plan *p, const char *name); /* NULL: no such type */
+/* Returns the type of that name; NULL: none. */
+struct type *plan_type(const struct rp_plan *p, const char *name);
 /* Adds an index unless it is present. The caller has reserved the space. */
 void plan_add_index(struct indexes *to, uint32_t index);
 

@@ -307,7 +307,7 @@ struct wish {
 struct descent {
 	const struct tree *t;
 	const struct wish *w;
-	const struct tree_node *best; /* NULL: none yet */
+	const struct tree_node *best; /* best node of the tree so far; NULL: none yet */
 	const struct tree_node *way[TREE_DEPTH_MAX]; /* path to `best`, including it */
 	int current[TREE_DEPTH_MAX], free[TREE_DEPTH_MAX];
 };

@@ -9,7 +9,7 @@
 
 struct rp_plan {
 	CTL_PLAN;
-	double ratio; /* 0: use the Node's annotation */
+	double ratio; /* configured ratio of CPU normalization; 0: use the Node's annotation */
 	bool scales; /* also scale quotas of containers outside of batch pods */
 };
 

@@ -11,7 +11,7 @@
 
 struct want {
 	uint32_t major, minor;
-	uint32_t weight; /* 0: the default weight */
+	uint32_t weight; /* weight to write; 0: the kernel's default weight */
 	uint64_t rate[BLKIO_N_RATES];
 	bool weighs;
 	char name[64];

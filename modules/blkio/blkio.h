@@ -33,7 +33,7 @@ enum blkio_rate { BLKIO_RBPS, BLKIO_WBPS, BLKIO_RIOPS, BLKIO_WIOPS, BLKIO_N_RATE
 struct blkio_entry {
 	char **devices; /* patterns; none: the entry sets the default weight */
 	uint32_t n_devices;
-	uint32_t weight; /* 0: not set */
+	uint32_t weight; /* weight of the class for the disk; 0: not set */
 	uint64_t rate[BLKIO_N_RATES]; /* BLKIO_NOT_SET: no limit */
 };
 
@@ -80,7 +80,7 @@ uint32_t blkio_match(const struct modhost *h, const struct blkio_devices *d, con
 
 struct blkio_item {
 	struct ctl_item item;
-	const struct blkio_class *class; /* NULL: restore the kernel's defaults */
+	const struct blkio_class *class; /* class to apply; NULL: restore the kernel's defaults */
 	char unknown[CTL_CLASS_MAX]; /* name of a class that is not configured */
 	bool new_devices; /* set by run: disks differ from those of the last item */
 };

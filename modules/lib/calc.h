@@ -49,7 +49,7 @@ struct calc_ops {
 struct rp_instance {
 	struct modhost h;
 	const struct calc_ops *ops;
-	struct rp_plan *plan; /* NULL: no configuration was committed yet */
+	struct rp_plan *plan; /* active configuration; NULL: none was committed yet */
 };
 
 /* The callbacks of struct rp_module and struct rp_calculator, used by CALC_MODULE and CALC_LIFE. */

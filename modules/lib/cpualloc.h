@@ -63,7 +63,7 @@ struct cpualloc_cpu {
 	uint32_t package, die, cluster, core, node;
 	uint32_t kind; /* RP_CORE_… */
 	uint32_t epp; /* energy performance preference; RP_EPP_UNKNOWN: unknown */
-	uint64_t base_khz; /* 0: unknown */
+	uint64_t base_khz; /* base frequency; 0: unknown */
 };
 
 /* A cache. A split cache counts as two caches of a level. CPUs that are not online are ignored. */

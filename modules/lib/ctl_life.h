@@ -30,7 +30,7 @@
 /* Work for the worker, the first member of a module's own struct. */
 struct ctl_item {
 	struct ctl_item *next;
-	rp_ctr ctr; /* 0: no container; the item replaces no other */
+	rp_ctr ctr; /* container of the item, whose earlier item it replaces; 0: none */
 	uint32_t kind; /* below 4; only items of one kind and container replace each other */
 	uint32_t result; /* RP_APPLY_…, set by run */
 	uint32_t final; /* set by run: another attempt would be of no use */

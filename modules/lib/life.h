@@ -143,7 +143,7 @@ struct life_ops {
 
 /* The last sync(): its transaction, and the values that a rollback restores. */
 struct life_sync {
-	rp_txn txn; /* 0: none, or rolled back */
+	rp_txn txn; /* transaction of the last sync(); 0: none, or rolled back */
 	bool synced, changed;
 	uint64_t digest;
 };
@@ -194,7 +194,7 @@ struct life_walk {
 	int32_t (*each)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			const struct life_walk *w);
 	uint32_t order; /* RP_ORDER_…; 0: by creation */
-	int n_passes; /* 0: one pass */
+	int n_passes; /* number of passes over the containers; 0: one */
 	rp_ctr except; /* container to skip; 0: none */
 	void *arg; /* argument for `each` */
 	int pass; /* number of the running pass */

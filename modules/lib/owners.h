@@ -11,7 +11,7 @@
 
 /* State of one CPU. All zeros: free. */
 struct owners_cpu {
-	rp_ctr owner; /* 0: none, or joined by users */
+	rp_ctr owner; /* container that owns the CPU; 0: the CPU is free or has users */
 	uint32_t n; /* 1 with an owner, else the number of users */
 };
 

@@ -72,7 +72,7 @@ enum relief_when { RELIEF_REBALANCE, RELIEF_ADMISSION };
 enum relief_exclusive { RELIEF_NEVER, RELIEF_ANNOTATED, RELIEF_ALL };
 
 struct relief_settings {
-	uint32_t moves; /* 0: no relief */
+	uint32_t moves; /* largest number of containers moved at once; 0: no relief */
 	enum relief_when at;
 	enum relief_exclusive exclusive;
 	int64_t cooldown_ms;

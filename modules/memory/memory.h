@@ -56,7 +56,7 @@ struct memory_values {
 	struct memory_value list[MEMORY_FILES_MAX + 1];
 	uint32_t n;
 	bool toptier; /* `list` contains a top-tier limit */
-	char class[CTL_CLASS_MAX]; /* "": none */
+	char class[CTL_CLASS_MAX]; /* class of the container; "": none */
 	char why[CTL_TEXT_MAX]; /* why the values are not possible */
 };
 

@@ -29,7 +29,8 @@ struct pool {
 	char name[POOLS_NAME_MAX + 1];
 	uint32_t instance;
 	enum fill_order fill;
-	int64_t max_pods; /* 0: no limit; negative: none */
+	/* largest number of pods in the pool; 0: no limit; negative: none are allowed */
+	int64_t max_pods;
 	struct rp_idset whole; /* configured CPUs */
 	struct rp_idset cpus; /* online CPUs of `whole`, or other ones if none is online */
 	uint32_t n_pods;

@@ -61,7 +61,8 @@ struct level_settings {
 	enum quota quota;
 	int64_t burst; /* percent of the limit */
 	double memory_low, memory_high; /* parts of the request and of the limit; 0: not set */
-	const char *classes[N_CLASSES]; /* "": not set */
+	/* names of the classes for containers of the level; "": not set */
+	const char *classes[N_CLASSES];
 };
 
 struct env {
@@ -134,14 +135,16 @@ const char *plan_default(const struct modhost *h, const struct rp_plan *p, const
 struct ask {
 	enum level level;
 	uint32_t flags;
-	char pool[POOL_NAME_MAX + 1]; /* "": not specified */
-	uint32_t numa_number; /* 0: not specified */
-	uint64_t numa_ids, wished; /* 0: not specified */
+	char pool[POOL_NAME_MAX + 1]; /* name of the pool that the pod requests; "": none */
+	uint32_t numa_number; /* number of NUMA nodes that the pod requests; 0: not specified */
+	/* nodes that the pod requires, and nodes of its bind-result annotation, as bits; 0: not
+	 * specified */
+	uint64_t numa_ids, wished;
 	/* nodes that the pod must get, because it had them before; 0: any */
 	uint64_t granted;
 	int64_t cpu, mem; /* milli-CPU, bytes */
 	rp_pod admitted; /* the pod that is being admitted; 0: none */
-	const char *burst_policy; /* NULL: not specified */
+	const char *burst_policy; /* burst policy that the pod requests; NULL: not specified */
 	int64_t burst_percent;
 	/* keys of the pod that this policy does not support; NULL ends the list */
 	const char *not_followed[4];
@@ -201,7 +204,7 @@ struct record {
 #define SET_LOOSE 0x10u /* pinCPU was off: the CPUs in the cache are not the dedicated ones */
 
 struct entry {
-	rp_ctr ctr; /* 0: a grant */
+	rp_ctr ctr; /* container of the record; 0: the record is a grant of the pod */
 	rp_pod pod;
 	bool changed; /* must be staged even if the pools are unchanged */
 	struct entry *next_of_pod, *next_of_ctr; /* next entries of the hash chains */

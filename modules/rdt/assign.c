@@ -14,7 +14,7 @@
 /* ---- tasks seen so far ----------------------------------------------------------------------- */
 
 struct tids {
-	uint32_t *slots; /* 0: free */
+	uint32_t *slots; /* hash table of thread ids; 0: the slot is free */
 	uint32_t n, cap; /* cap: power of two */
 };
 

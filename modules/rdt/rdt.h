@@ -48,7 +48,7 @@ struct rdt_machine {
 		bool present, mbps; /* mbps: the unit is MBps instead of percent */
 		uint32_t min, n_ids, ids[RDT_IDS_MAX];
 	} mb;
-	uint32_t num_closids; /* 0: unknown */
+	uint32_t num_closids; /* number of classes that the hardware supports; 0: unknown */
 	bool monitors;
 };
 
@@ -139,7 +139,7 @@ int32_t rdt_resolve(const struct modhost *h, struct rdt_config *c, const struct 
 /* Wanted state of a group, passed from the main thread to the worker. */
 struct rdt_want {
 	char name[RDT_NAME_MAX]; /* name of the class */
-	char *schemata; /* NULL: the schemata are not written by this module */
+	char *schemata; /* text for the group's schemata; NULL: this module does not write them */
 };
 
 struct rdt_group {

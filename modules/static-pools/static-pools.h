@@ -51,7 +51,8 @@ struct rp_plan {
 extern const struct rp_schema pools_schema;
 int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-struct pool *plan_pool(const struct rp_plan *p, const char *name); /* NULL: no such pool */
+/* Returns the pool of that name; NULL: none. */
+struct pool *plan_pool(const struct rp_plan *p, const char *name);
 /* Returns the texts of a pool's lists, separated by commas, or NULL without memory. The caller
  * frees the result. */
 char *plan_lists_text(const struct rp_plan *p, const struct pool *pool);

@@ -28,7 +28,8 @@ struct search {
 	uint32_t most[HINT_NODES_MAX + 1][HINT_NODES_MAX + 1];
 	uint32_t packages; /* number of packages that the set must touch; 0: any */
 	uint32_t steps; /* steps so far, counted if packages or distances matter */
-	const struct hint_distances *distances; /* NULL: distances do not matter */
+	/* distances between hinted nodes; NULL: distances do not matter */
+	const struct hint_distances *distances;
 	uint32_t far, best_far; /* sums of distances of the chosen nodes and of the best set */
 	uint32_t best[HINT_NODES_MAX], n_best;
 	uint32_t chosen[HINT_NODES_MAX], n_chosen;

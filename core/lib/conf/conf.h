@@ -214,13 +214,13 @@ struct conf_annotations {
 
 struct conf_core {
 	const char *policy;
-	rp_cfg policy_node; /* NULL: the default */
+	rp_cfg policy_node; /* value of `policy` in the configuration; NULL: the default applies */
 	const struct conf_controller *controllers;
 	unsigned n_controllers;
 	struct conf_strings module_path;
 	struct {
 		const char *socket, *name;
-		const char *fallback; /* "": none */
+		const char *fallback; /* second NRI socket, used if the first one fails; "": none */
 		uint64_t fallback_after_ms;
 		unsigned index; /* 0 … 99 */
 	} runtime;
@@ -246,7 +246,7 @@ struct conf_core {
 	} log;
 	enum conf_on_policy_error on_policy_error;
 	bool reset_on_switch;
-	uint64_t rebalance_ms; /* 0: never */
+	uint64_t rebalance_ms; /* interval of attempts to improve placements; 0: never */
 	uint32_t rebalance_moves; /* maximum of moves at a time; 0: no limit */
 	struct {
 		bool accept_all; /* agent.accept is not set */
@@ -338,7 +338,7 @@ struct conf_named_schema {
 
 struct conf_change {
 	const char *path; /* path in the merged tree; a list whose length changed is one change */
-	rp_cfg before, after; /* NULL: not set */
+	rp_cfg before, after; /* values in the two configurations; NULL: the key is not set */
 	bool restart; /* takes effect after a restart of nri-rpd only */
 };
 

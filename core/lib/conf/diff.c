@@ -15,7 +15,7 @@ struct diff {
 
 /* A key in both trees, with its row. */
 struct pair {
-	rp_cfg before, after; /* NULL: not set */
+	rp_cfg before, after; /* values in the two configurations; NULL: the key is not set */
 	const struct schema_node *schema;
 	bool restart;
 	bool named; /* the table names the key; otherwise its presence is meaningful, too */

@@ -13,7 +13,7 @@
 
 struct grpc_call {
 	struct h2_stream *stream;
-	struct loop_timer *timer; /* NULL: no time limit */
+	struct loop_timer *timer; /* fires at the time limit of the call; NULL: no time limit */
 	void (*message)(const uint8_t *payload, size_t n, void *arg);
 	grpc_done done;
 	void *arg;

@@ -33,7 +33,7 @@ struct grpc_call_config {
 	struct h2 *h2;
 	struct loop *loop;
 	const char *path; /* "/v1.Service/Method" */
-	uint32_t timeout_ms; /* 0: no limit */
+	uint32_t timeout_ms; /* time limit of the call; 0: none */
 	uint32_t message_max; /* bytes of an answer; 0: GRPC_MESSAGE_MAX */
 	struct h2_fields metadata; /* in addition to gRPC's headers */
 	/* Called for each message of a stream of answers. NULL: the answer is one message, which is

@@ -13,7 +13,7 @@
 struct grpc_served {
 	struct grpc_served_config config;
 	struct h2_stream *stream;
-	struct loop_timer *timer; /* NULL: no time limit */
+	struct loop_timer *timer; /* fires at the time limit of the caller; NULL: no time limit */
 	uint64_t deadline_ms;
 	struct grpc_reader reader;
 	bool responded;

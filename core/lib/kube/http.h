@@ -20,7 +20,7 @@ struct http_result {
 	 * -ECANCELED: data() has ended it; -ECONNRESET: everything else.
 	 */
 	int error;
-	unsigned status; /* 0: no status was received */
+	unsigned status; /* HTTP status of the answer; 0: none was received */
 	uint32_t retry_after_s; /* delay that the server requests; 0: none */
 	const char *text; /* text of the error */
 };
@@ -28,9 +28,9 @@ struct http_result {
 struct http_request {
 	const char *method;
 	const char *path; /* with the query, from the first slash on */
-	const char *content_type; /* NULL: no body */
+	const char *content_type; /* type of the request's body; NULL: there is no body */
 	const char *body; /* borrowed until the end of the call */
-	const char *token; /* NULL: none */
+	const char *token; /* bearer token of the request; NULL: none */
 	uint32_t timeout_ms; /* for the whole request */
 	/* Receives a piece of the answer's body. A non-zero result ends the call with -ECANCELED.
 	 * It must not start or cancel calls. */

@@ -87,7 +87,7 @@ void nri_runtime_forget(struct nri_runtime *r, struct nri_turn *turn);
 struct nri_about {
 	Nri__Event event;
 	Nri__PodSandbox *pod;
-	Nri__Container *ctr; /* NULL: an event of the pod */
+	Nri__Container *ctr; /* container of the event; NULL: the event concerns the pod */
 	Nri__LinuxResources *resources; /* for an update of a container or a pod */
 	Nri__LinuxResources *overhead; /* for an update of a pod */
 };

@@ -86,7 +86,7 @@ struct topo {
 	uint64_t memory;
 	const char *notes[TOPO_NOTES_MAX];
 	uint32_t n_notes;
-	struct sst *sst; /* NULL: not read yet */
+	struct sst *sst; /* state of Speed Select; NULL: not read yet */
 	char device_nodes[TOPO_DEVICE_MAX]; /* setting of topo_set_device_nodes(); "": auto */
 };
 

@@ -7,7 +7,7 @@
 #define FIRST_SLOTS 256u
 
 struct set_pool_slot {
-	const uint64_t *span; /* NULL: free */
+	const uint64_t *span; /* words of an interned set; NULL: the slot is free */
 	uint32_t n_words;
 	uint32_t zeros; /* number of zeros in front of it */
 	uint64_t hash;

@@ -59,6 +59,7 @@ int sst_locate(const struct sst_device *d, struct sst_place *at);
 
 struct sst;
 struct sst *sst_free(struct sst *s); /* accepts NULL; returns NULL */
-size_t sst_size(const struct topo *t); /* 0: not read */
+/* Returns the bytes of memory for the Speed Select state; 0: it was not read. */
+size_t sst_size(const struct topo *t);
 
 #endif

@@ -37,7 +37,7 @@ bool log_wants(const char *source, enum log_level level);
 #define LOG_HELD_MAX 512u
 #define LOG_HELD_LINES 64u /* further messages are written at once */
 struct log_held;
-struct log_held *log_held_new(void); /* NULL: no memory */
+struct log_held *log_held_new(void); /* NULL: out of memory */
 struct log_held *log_held_free(struct log_held *h); /* accepts NULL; returns NULL */
 /* Holds messages in the child from now on; NULL: no longer. `dry`: the parent does not repeat the
  * child's work, so its messages are never written, whether held or not. */

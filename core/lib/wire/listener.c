@@ -27,8 +27,7 @@ struct listener {
 	ino_t ino; /* inode of the socket file, so that no other file is removed */
 	void (*accepted)(int fd, void *arg);
 	void *arg;
-	/* points to a flag that is set if the listener is freed within accepted(); NULL: not in a
-	 * call */
+	/* set to true if the listener is freed within accepted(); NULL: not in that call */
 	bool *freed;
 };
 

@@ -27,7 +27,7 @@
 
 struct call {
 	uint32_t stream;
-	uint64_t deadline_ms; /* 0: no limit */
+	uint64_t deadline_ms; /* time at which the call fails with -ETIMEDOUT; 0: never */
 	rpc_done done;
 	void *arg;
 	struct call *prev, *next;

@@ -38,7 +38,7 @@ struct rpc_request {
 	uint64_t received_ns; /* clock_ns() at the arrival of the bytes */
 	uint32_t stream;
 	void *user; /* for the handler, NULL at first */
-	struct rpc *rpc; /* NULL: the connection has ended */
+	struct rpc *rpc; /* connection that received the request; NULL: it has ended */
 	struct rpc_request *prev, *next;
 };
 

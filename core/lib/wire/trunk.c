@@ -19,7 +19,7 @@ struct trunk {
 	int fd;
 	struct loop_io *io;
 	struct loop_timer *timer; /* first deadline of a call, or at once: a write has failed */
-	uint64_t timer_ms; /* 0: not armed */
+	uint64_t timer_ms; /* time for which `timer` is armed; 0: not armed */
 	unsigned events;
 	struct mux_rx rx;
 	unsigned n_rpcs;

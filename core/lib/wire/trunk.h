@@ -34,7 +34,7 @@ struct trunk_config {
 	bool mux;
 	/* Data of a message; 0: TTRPC_MESSAGE_MAX, with the multiplexer MUX_RECV_MAX. */
 	uint32_t recv_max;
-	uint32_t send_max; /* 0: TTRPC_MESSAGE_MAX */
+	uint32_t send_max; /* largest message to send, in bytes; 0: TTRPC_MESSAGE_MAX */
 	/* 0: MUX_FIRST_FRAME_MAX; SIZE_MAX: whole messages in one frame, as in NRI 0.6. */
 	size_t first_max;
 	/*

@@ -53,7 +53,7 @@ struct ttrpc_request {
 	char service[TTRPC_NAME_MAX], method[TTRPC_NAME_MAX];
 	const uint8_t *payload; /* within the decoded bytes */
 	size_t payload_len;
-	int64_t timeout_ns; /* 0: not stated */
+	int64_t timeout_ns; /* time limit of the caller; 0: not stated */
 };
 /*
  * Decodes a request. -EBADMSG: not a Request; -ENAMETOOLONG: a name over the limit. The last one of

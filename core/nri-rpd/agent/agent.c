@@ -57,7 +57,7 @@ struct connection {
 struct agent {
 	struct loop *loop;
 	struct pipeline *pipeline;
-	struct listener *listener; /* NULL: the configuration needs no agent */
+	struct listener *listener; /* listens for agents; NULL: the configuration needs no agent */
 	/* as configured; namespaces are separated by commas */
 	char *path, *user, *pod_source, *namespaces;
 	struct connection *connections;

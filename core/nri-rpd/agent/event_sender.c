@@ -28,7 +28,7 @@ struct recent {
 
 struct teller {
 	struct pipeline *pipeline;
-	struct rpc *rpc; /* NULL: no agent is connected */
+	struct rpc *rpc; /* connection to the agent; NULL: no agent is connected */
 	struct loop_timer *timer;
 	uint64_t seq; /* number of the last event that was processed */
 	uint64_t counted_ms;
@@ -39,7 +39,8 @@ struct teller {
 /* ---- selection and rate of events ------------------------------------------------------------ */
 
 struct kind {
-	const char *reason; /* NULL: not for the cluster */
+	/* reason of the Kubernetes event; NULL: the event is not sent to the cluster */
+	const char *reason;
 	bool warning;
 };
 

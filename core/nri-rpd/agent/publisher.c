@@ -32,7 +32,7 @@
 struct publisher {
 	struct loop *loop;
 	struct pipeline *pipeline;
-	struct rpc *rpc; /* NULL: no agent is connected */
+	struct rpc *rpc; /* connection to the agent; NULL: no agent is connected */
 	struct loop_timer *timer;
 	uint64_t told_ms; /* time of the last message; 0: never */
 	uint32_t told_sum; /* checksum of the last message */

@@ -87,7 +87,7 @@ struct ctr_desc {
 	const char *id, *pod_id, *name, *cgroups_path;
 	uint32_t state; /* RP_STATE_… */
 	uint32_t pid;
-	uint64_t created_ns; /* 0: unknown */
+	uint64_t created_ns; /* creation time by the wall clock; 0: unknown */
 	int64_t oom_score_adj; /* RP_NOT_SET: unknown */
 	struct res_desc res;
 	struct huge huge;
@@ -249,8 +249,8 @@ struct ctr {
 	} trail;
 	/* description by the runtime, set while a request about this container is handled */
 	const struct ctr_desc *desc;
-	struct usage *usage; /* NULL: not measured */
-	struct huge *huge; /* NULL: no huge pages requested */
+	struct usage *usage; /* measured usage; NULL: not measured */
+	struct huge *huge; /* requested huge pages; NULL: none */
 	struct kvs labels, annotations;
 	/* Claims (claim.h): the device that the claim was allocated from, and the UIDs of the pods
 	 * that may use it, separated by blanks; NULL: a container */

@@ -44,7 +44,7 @@ struct fed_pod {
 	int32_t priority;
 	bool ended; /* the pod has ended */
 	bool has_own; /* the pod has pod-level resources (spec.resources): `own` */
-	struct needs own; /* 0: left to the containers */
+	struct needs own; /* amounts of spec.resources; 0: the containers' own amounts apply */
 	const struct fed_ctr *ctrs; /* init containers and sidecars first */
 	uint32_t n_ctrs;
 
@@ -86,7 +86,8 @@ void feed_use(struct feed *f, bool yes);
 /* Returns the feed's data about a pod of the cache; NULL: the feed has none, or feed_use() has
  * turned it off. */
 const struct fed_pod *pod_fed(const struct cache *c, const struct pod *pod);
-const struct fed_ctr *fed_ctr(const struct fed_pod *pod, const char *name); /* NULL: unknown */
+/* Returns the container of that name; NULL: the pod has none. */
+const struct fed_ctr *fed_ctr(const struct fed_pod *pod, const char *name);
 /* Returns a container's amounts of an extended resource. -ENOENT: it requests none. */
 int fed_extended(const struct fed_ctr *ctr, const char *resource, int64_t *ret_request,
 		 int64_t *ret_limit);

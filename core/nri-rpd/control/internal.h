@@ -34,7 +34,8 @@ struct client {
 /* Receiver of an answer: a client of the socket, or another part of the process. All NULL: the
  * answer is not needed any more. */
 struct asker {
-	struct client *client; /* NULL: disconnected, or no client */
+	/* client of the socket; NULL: it has disconnected, or the receiver is no client */
+	struct client *client;
 	struct rpc_request *rpc;
 	ctl_answer_fn fn;
 	void *arg;
@@ -42,7 +43,7 @@ struct asker {
 
 /* A request that is answered later. */
 struct job {
-	struct ctl *ctl; /* NULL: the server is gone and the outcome is not needed */
+	struct ctl *ctl; /* server that gets the outcome; NULL: it was freed */
 	struct asker asker;
 	bool plan, pod;
 	uint64_t after; /* for events: report those after this number … */
@@ -54,7 +55,7 @@ struct job {
 struct ctl {
 	struct loop *loop;
 	struct pipeline *pipeline;
-	char *path; /* "": does not listen */
+	char *path; /* path of the socket; "": the server does not listen */
 	struct listener *listener;
 	struct client *clients;
 	unsigned n_clients;

@@ -29,7 +29,7 @@
 #define CRUMB_OPEN_TRIES 8
 
 struct crumb_known {
-	char module[RP_NAME_MAX]; /* "": free row */
+	char module[RP_NAME_MAX]; /* name of the module; "": the row is free */
 	struct build_id build_id;
 	uint32_t quarantined;
 };

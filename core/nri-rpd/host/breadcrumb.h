@@ -128,11 +128,12 @@ const char *crumb_cause_name(unsigned cause);
 
 struct crumb_death {
 	char module[RP_NAME_MAX];
-	char object[CRUMB_OBJECT_MAX]; /* "": the call concerns no particular object */
+	/* name of the pod or container that the call was about; "": none */
+	char object[CRUMB_OBJECT_MAX];
 	uint32_t call; /* enum crumb_call */
 	uint32_t cause; /* enum crumb_cause */
 	uint32_t pid;
-	uint32_t counted; /* 0: the death does not count against the module */
+	uint32_t counted; /* 1: the death counts against the module; 0: it does not */
 	uint32_t life; /* number of the process that died, counted from 1 in this file */
 	uint32_t stuck; /* 1: killed CRUMB_STUCK_MS or more after the call began */
 	/* wall-clock time at which the death was found, which is at the next start */

@@ -41,7 +41,7 @@ struct evict_ops {
 
 /* Runtime that is connected now or was connected last (nri-rp.host.runtime/1). */
 struct runtime_facts {
-	char name[64], version[64]; /* "": no runtime was connected */
+	char name[64], version[64]; /* name and version of the runtime; "": none was connected */
 	uint32_t flags; /* RP_RUNTIME_… */
 };
 
@@ -89,9 +89,11 @@ struct host_env {
 	void (*event)(struct instance *i, const struct rp_event *ev, void *arg);
 	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
 			 void *arg);
-	const struct evict_ops *evict; /* NULL: evictions are not supported */
-	const struct runtime_facts *runtime; /* NULL: no runtime was connected */
-	const struct hint_ops *hints; /* NULL: no component has hints */
+	/* functions for evictions; NULL: evictions are not supported */
+	const struct evict_ops *evict;
+	const struct runtime_facts *runtime; /* the runtime; NULL: none was connected */
+	/* functions for hints of other components; NULL: no component has hints */
+	const struct hint_ops *hints;
 	void (*wished)(void *arg); /* called after wishes have changed; may be NULL */
 	void *arg;
 };

@@ -43,7 +43,7 @@ struct loader;
 struct module {
 	char name[RP_NAME_MAX];
 	char version[RP_VERSION_MAX];
-	const char *summary, *licence; /* "": none */
+	const char *summary, *licence; /* texts of the module's note; "": the note has none */
 	const char *path; /* absolute, resolved */
 	uint32_t kinds;
 	uint32_t abi_minor, min_host_minor;
@@ -112,7 +112,8 @@ int module_schema(const struct loader *l, struct module *m, const struct rp_sche
 /* A file of the search path, for `nri-rpctl modules`. Valid during the call. */
 struct loader_item {
 	const char *name, *path;
-	const struct note_facts *facts; /* NULL: the file is not readable */
+	/* contents of the module's note; NULL: the file is not readable */
+	const struct note_facts *facts;
 	const struct err *err; /* why it cannot be loaded; NULL: it can be */
 	const struct module *module; /* module loaded from this path; NULL: none */
 	bool quarantined;

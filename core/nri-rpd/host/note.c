@@ -46,7 +46,7 @@
 #define PAGE_OF_RELOCATIONS 128u
 
 struct elf {
-	const uint8_t *image; /* NULL: read from fd */
+	const uint8_t *image; /* bytes of the file; NULL: they are read from fd */
 	int fd;
 	uint64_t size;
 	const char *label;

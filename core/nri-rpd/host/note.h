@@ -29,7 +29,7 @@
 #define NOTE_COMPILER_CTORS 1u /* entries that the compiler's start files put into .init_array */
 
 struct build_id {
-	uint32_t size; /* 0: the file has no build id */
+	uint32_t size; /* bytes of the build id; 0: the file has none */
 	uint8_t bytes[NOTE_BUILD_ID_MAX];
 };
 

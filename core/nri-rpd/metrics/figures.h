@@ -22,7 +22,7 @@ bool figures_unified(const struct fs_root *root);
 
 struct figures_cgroup {
 	const char *path; /* as the runtime reports it */
-	uint32_t pid; /* 0: unknown */
+	uint32_t pid; /* a process of the cgroup; 0: unknown */
 };
 
 #define FIGURES_SOURCES 8u

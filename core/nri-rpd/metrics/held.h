@@ -11,7 +11,8 @@
 struct held {
 	struct held_socket {
 		int fd; /* owned by systemd */
-		struct loop_io *io; /* NULL: served by the daemon, or not a listening socket */
+		/* the socket on the loop; NULL: served by the daemon, or not a listening socket */
+		struct loop_io *io;
 	} sockets[HELD_MAX];
 };
 

@@ -57,7 +57,7 @@ struct connection {
 	bool asked; /* the request is complete */
 	bool kept; /* limited by metrics_hold() and not by the number of connections */
 	size_t unsent; /* unsent bytes of the answer at the last check */
-	void (*closed)(void *arg); /* NULL: no notification */
+	void (*closed)(void *arg); /* called when the connection has ended; NULL: no notification */
 	void *closed_arg;
 	struct connection *prev, *next;
 };
@@ -66,7 +66,8 @@ struct metrics {
 	struct loop *loop;
 	struct pipeline *pipeline;
 	struct evhttp *http;
-	struct evhttp_bound_socket *bound; /* NULL: does not listen */
+	/* listening socket of the server; NULL: the server does not listen */
+	struct evhttp_bound_socket *bound;
 	char *listen; /* address as configured */
 	struct held held;
 	struct loop_timer *pause; /* runs while descriptors are short */

@@ -192,7 +192,8 @@ int nr_calculate(struct instance *const *list, unsigned n, const struct nr_askin
 /* Editing of a Node by a calculator. Result and Node have the site's names, while the calculator
  * uses its own. */
 struct editing {
-	const struct nr_result *result; /* NULL: the Node is only compared */
+	/* result to apply to the Node; NULL: the Node is only compared */
+	const struct nr_result *result;
 	struct nr_result *node;
 	struct instance *by; /* calculator that edits */
 	int bad;

@@ -30,7 +30,8 @@ uint32_t bucket_of(const struct buckets *b, double value);
 
 struct histogram {
 	struct buckets buckets;
-	double half_life_s; /* 0: samples do not age */
+	/* time after which a sample has half its weight, in seconds; 0: samples do not age */
+	double half_life_s;
 	double reference_s; /* time for which the weights are valid */
 	double total;
 	double *weights; /* a weight per bucket */

@@ -25,7 +25,7 @@ struct nr_value {
 	bool reset;
 	int64_t *zones; /* n_zones; NULL: none */
 	uint32_t n_zones;
-	char *message; /* NULL: none */
+	char *message; /* explanation of the value for people; NULL: none */
 	struct instance *by; /* calculator that has set it; NULL: none */
 };
 

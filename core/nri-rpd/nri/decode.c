@@ -215,8 +215,8 @@ struct rule {
 struct res_decoder {
 	struct arena *a;
 	struct res_desc *ret;
-	struct huge *huge; /* NULL: not requested */
-	struct rule *rules; /* NULL: not requested */
+	struct huge *huge; /* receives huge pages; NULL: the caller does not need them */
+	struct rule *rules; /* receives rules for devices; NULL: the caller does not need them */
 	uint32_t n_rules, cap_rules;
 };
 

@@ -24,7 +24,7 @@
 struct nri;
 
 struct fallback {
-	char *socket; /* "": no fallback */
+	char *socket; /* path of the second socket; "": there is none */
 	uint64_t after_ms;
 	struct loop_timer *look; /* tries the first socket while the fallback is connected */
 	struct backoff backoff; /* delays between these tries */

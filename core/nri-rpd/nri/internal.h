@@ -44,7 +44,8 @@ struct call {
 	struct pipeline *pipeline;
 	struct rpc_request *req;
 	enum request kind;
-	const struct nri_event *event; /* NULL: not in the table */
+	/* entry in the table of events; NULL: the event is not in the table */
+	const struct nri_event *event;
 	/* RunPodSandbox that the policy has admitted and external plugins have to agree to */
 	bool goes_on;
 	struct pod_desc pod;

@@ -121,7 +121,8 @@ struct pipeline_config {
 	/* survives restarts, preferably on a tmpfs: the breadcrumb file, written with each module
 	 * call */
 	const char *run_dir;
-	const char *const *module_dirs; /* NULL: module.path of the configuration */
+	/* folders of modules; NULL: module.path of the configuration */
+	const char *const *module_dirs;
 	unsigned n_module_dirs;
 	bool reset_cache;
 	bool fixed_log_level; /* the command line has set the log level */
@@ -174,7 +175,8 @@ struct store *pipeline_store(struct pipeline *p);
 struct loader *pipeline_loader(struct pipeline *p);
 struct crumb *pipeline_crumb(struct pipeline *p);
 const struct fs_root *pipeline_root(struct pipeline *p);
-struct instance *pipeline_policy(struct pipeline *p); /* NULL: no policy is loaded */
+/* Returns the instance of the policy; NULL: no policy is loaded. */
+struct instance *pipeline_policy(struct pipeline *p);
 /* Calls fn for each running instance, the policy first. Stops at a result other than 0 and returns
  * it. */
 int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, void *arg), void *arg);

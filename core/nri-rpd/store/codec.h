@@ -47,7 +47,8 @@ struct record {
 	} u;
 	RpStore__Values values[3];
 	RpStore__Needs needs;
-	const ProtobufCMessage *message; /* NULL: the record has a head only */
+	/* message behind the head; NULL: the record has a head only */
+	const ProtobufCMessage *message;
 };
 
 /* Fills a record from an object. `policy`: name of the policy that owns the private data. */
@@ -83,7 +84,7 @@ struct record_view {
 int record_open(const void *record, size_t len, struct record_view *ret);
 
 struct stored_bytes {
-	const void *data; /* NULL: absent */
+	const void *data; /* borrowed bytes; NULL: the field is absent */
 	uint32_t len;
 };
 
@@ -121,7 +122,7 @@ struct stored_decision {
 	struct stored_values decided, acked, sent;
 	struct stored_set exclusive;
 	struct needs needs;
-	const char *policy; /* "": none */
+	const char *policy; /* policy that owns the private data; "": none */
 	struct stored_bytes rdt_class, blockio_class, cpu_class, private_data, degraded, data;
 };
 
@@ -134,8 +135,8 @@ struct stored_moved {
 
 struct stored_blob {
 	const char *name;
-	const char *version; /* "": none */
-	const void *data; /* NULL: it was removed */
+	const char *version; /* version of the format of `data`; "": none */
+	const void *data; /* contents; NULL: the data of this name was removed */
 	size_t len;
 };
 

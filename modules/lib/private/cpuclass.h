@@ -31,8 +31,8 @@
 struct cpuclass_def {
 	const char *name;
 	int64_t min_khz, max_khz, uncore_min_khz, uncore_max_khz;
-	const char *governor; /* "": not set */
-	int64_t epp; /* 0: not set */
+	const char *governor; /* cpufreq governor of the class; "": not set */
+	int64_t epp; /* energy performance preference of the class; 0: not set */
 	const char *disabled_cstates[CPUCLASS_CSTATES_MAX];
 	uint32_t n_disabled_cstates;
 	int64_t turbo_priority;

@@ -55,7 +55,7 @@ struct cpuclass_job {
 	struct cpuclass_cpu *cpus;
 	struct cpuclass_die *dies;
 	uint32_t n_cpus, n_dies;
-	struct pct_setup *setup; /* NULL: the platform is unchanged */
+	struct pct_setup *setup; /* setup of Speed Select; NULL: the platform is unchanged */
 	const struct rp_host_speedselect *speedselect;
 	void *ctx;
 	/* Results. */
@@ -99,14 +99,14 @@ struct cpuclass {
 	struct cpuclass_stats stats;
 	uint32_t complained; /* WHAT_… that were logged already */
 	/* State of the attempts by the timer. */
-	uint64_t cookie; /* 0: none */
+	uint64_t cookie; /* cookie of the timer for further attempts; 0: no further attempts */
 	void (*done)(void *arg);
 	void *arg;
 	uint32_t n_tries; /* failed attempts in a row */
 	/* n_failing: CPUs; n_again: CPUs, dies and platforms to be tried again */
 	uint32_t n_failing, n_again;
 	/* Speed Select. */
-	struct pct *pct; /* NULL: the classes do not use it */
+	struct pct *pct; /* Speed Select of the classes; NULL: the classes do not use it */
 	struct pct_setup *undo; /* setup to be removed first; NULL: none */
 	bool set_up; /* the platform is set up, or the worker is setting it up */
 	bool stopped; /* no writes until the next configure */

@@ -43,7 +43,8 @@ struct die_known {
 
 struct cpuclass_back {
 	const struct rp_host_work *work;
-	const struct rp_host_settings *settings; /* NULL: the host does not have the service */
+	/* host service for settings; NULL: an older host without it */
+	const struct rp_host_settings *settings;
 	void *ctx;
 	struct cpu_known *cpus[RP_CPUS_MAX];
 	struct die_known *dies;
@@ -253,7 +254,7 @@ static void number_text(int64_t n, char text[VALUE_MAX])
 struct end {
 	enum cpuclass_what what;
 	const char *path;
-	const char *text; /* "": restores the original value */
+	const char *text; /* text to write; "": restore the original value */
 	struct before *before;
 };
 

@@ -11,7 +11,7 @@
 
 /* A waiting item. The slots of a bucket are chained by index. */
 struct slot {
-	struct ctl_item *item; /* NULL: replaced or removed */
+	struct ctl_item *item; /* queued work item; NULL: replaced or removed */
 	uint32_t link; /* next in the bucket, +1; 0: none */
 };
 

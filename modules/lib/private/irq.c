@@ -344,7 +344,8 @@ struct known {
 
 struct back {
 	const struct rp_host_work *work;
-	const struct rp_host_settings *settings; /* NULL: the host does not have the service */
+	/* host service for settings; NULL: an older host without it */
+	const struct rp_host_settings *settings;
 	void *ctx;
 	struct known *known;
 	uint32_t n_known, cap_known;

@@ -93,7 +93,7 @@ int32_t isolation_read(const struct modhost *h, rp_cfg section, struct isolation
 
 struct isolation {
 	struct isolation_files *files;
-	struct irq *irq; /* NULL: not used */
+	struct irq *irq; /* affinity of interrupts; NULL: not used */
 	struct rp_idset away; /* CPUs that interrupts leave */
 	struct rp_idset told; /* `away` at the last isolation_interrupts() */
 	struct ctr_list list;

@@ -52,7 +52,7 @@ int32_t koord_busy_us(const struct modhost *h, int64_t *ret);
 int32_t koord_load(const struct modhost *h, int64_t ret[2]);
 /* Usage between two readings in milli-CPU; RP_NOT_SET: unknown. */
 struct koord_rate {
-	uint64_t at_ms; /* 0: no reading yet */
+	uint64_t at_ms; /* time of the last reading; 0: no reading yet */
 	int64_t busy_us;
 };
 /* Returns the usage since the last reading in milli-CPU, and stores this reading. RP_NOT_SET: there

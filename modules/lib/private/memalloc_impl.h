@@ -22,7 +22,7 @@ struct zone;
 struct request {
 	struct memalloc_request is;
 	uint64_t age; /* smaller is older */
-	struct zone *zone; /* NULL: not assigned at present */
+	struct zone *zone; /* zone of the request; NULL: not assigned at present */
 	struct request *next; /* next with the same hash */
 	/* the request is in the table; false: it was released, but the release can still be
 	 * undone */
@@ -45,7 +45,7 @@ struct zone {
 struct change {
 	struct request *req;
 	struct memalloc_request was;
-	memalloc_mask zone; /* 0: the request did not exist */
+	memalloc_mask zone; /* previous zone of the request; 0: the request did not exist */
 	bool released;
 };
 

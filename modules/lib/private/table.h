@@ -9,7 +9,7 @@
 struct table {
 	struct table_slot {
 		uint64_t key;
-		void *value; /* NULL: the slot is free */
+		void *value; /* value of the entry; NULL: the slot is free */
 	} * slots;
 	uint32_t n_slots, n;
 };
@@ -17,7 +17,8 @@ struct table {
 void table_fini(struct table *t); /* frees the table, not the values */
 /* Removes all entries but keeps the memory. */
 void table_clear(struct table *t);
-void *table_get(const struct table *t, uint64_t key); /* NULL: there is no entry */
+/* Returns the value of a key; NULL: there is no entry. */
+void *table_get(const struct table *t, uint64_t key);
 /* Reserves memory for n more entries, so that table_put() cannot fail. -RP_ENOMEM. */
 int32_t table_reserve(struct table *t, uint32_t n);
 /* Adds or replaces an entry. Replacing cannot fail. -RP_ENOMEM. */

@@ -14,7 +14,7 @@
 struct applied {
 	rp_ctr ctr;
 	uint32_t result;
-	char *text; /* NULL: none */
+	char *text; /* reason of the result; NULL: none */
 	UT_hash_handle hh;
 };
 

@@ -19,14 +19,15 @@ struct pipeline;
 enum controller_life { CONTROLLER_IDLE, CONTROLLER_EARLY, CONTROLLER_RUNS, CONTROLLER_LEAVES };
 
 struct controller {
-	struct instance *instance; /* NULL: could not be created */
+	/* instance of the controller's module; NULL: it could not be created */
+	struct instance *instance;
 	char name[RP_NAME_MAX];
 	uint32_t kind; /* RP_KIND_… in the configuration */
 	enum conf_mode mode;
 	enum controller_life life;
 	char error[ERR_TEXT_MAX]; /* reason why the controller does not run */
 	struct { /* state under the configuration that is being activated */
-		struct rp_plan *plan; /* NULL: committed already, or refused */
+		struct rp_plan *plan; /* prepared plan; NULL: committed already, or refused */
 		enum conf_mode mode;
 		char error[ERR_TEXT_MAX];
 	} next;

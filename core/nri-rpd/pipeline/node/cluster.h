@@ -36,7 +36,8 @@ struct cluster_state {
 
 struct cluster_status {
 	bool on; /* agent.cluster */
-	const struct cluster_state *state; /* NULL: no report from an agent */
+	/* the agent's last report about the cluster; NULL: none */
+	const struct cluster_state *state;
 	const char *source; /* object that the cluster's configuration comes from; NULL: none */
 	uint64_t published_ns; /* wall clock; 0: not since the start */
 };

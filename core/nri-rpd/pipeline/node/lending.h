@@ -28,7 +28,8 @@ struct lending_pass {
 	const struct nr_result *result;
 	struct nr_cost *costs; /* by calculator */
 	const struct strategy *strategy;
-	const struct node_object *node; /* NULL: no report from an agent */
+	/* the Node as the agent reported it; NULL: no report from an agent */
+	const struct node_object *node;
 	bool cluster; /* an agent can receive wishes */
 	bool other_zones; /* output: the published zones have changed */
 };

@@ -14,7 +14,8 @@ struct node_room {
 	struct noderes *noderes;
 	struct evictions *evictions;
 	struct feed_counts feed;
-	struct cluster_state *cluster; /* NULL: the agent has not reported */
+	/* the agent's last report about the cluster; NULL: the agent has not reported */
+	struct cluster_state *cluster;
 	struct arena *arena; /* owns env.node */
 	uint64_t published_ns;
 	/* topology change whose Speed Select data is being read; NULL: none */

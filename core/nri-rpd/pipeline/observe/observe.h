@@ -19,7 +19,7 @@ struct pipeline_status {
 	const char *policy; /* active policy; "none" in safe mode */
 	const char *configured_policy;
 	bool safe_mode;
-	const char *safe_mode_reason; /* "": no safe mode */
+	const char *safe_mode_reason; /* why the daemon is in safe mode; "": it is not */
 	const char *config_path;
 	uint64_t config_generation;
 	bool config_undone; /* the active configuration is older than the files */

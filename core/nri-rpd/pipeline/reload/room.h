@@ -27,7 +27,7 @@ struct reloads {
 	bool lenient; /* during a start: required controllers may be missing */
 	bool without_policy; /* during a start: not even the policy none can be loaded */
 	char configured_policy[RP_NAME_MAX];
-	char safe_mode_reason[ERR_TEXT_MAX]; /* "": not in safe mode */
+	char safe_mode_reason[ERR_TEXT_MAX]; /* why the daemon is in safe mode; "": it is not */
 	struct attempt *attempts; /* running attempts */
 	struct reload *running; /* attempt whose configuration is to be activated; NULL: none */
 	struct reload_waiter *waiting; /* callers that arrived while a reload was running */

@@ -29,7 +29,7 @@
 /* Write or removal of the mark, for the disk worker. */
 struct marking {
 	char path[CACHE_PATH_MAX + sizeof UNDONE_FILE];
-	uint64_t sum; /* 0: remove the mark */
+	uint64_t sum; /* checksum of the undone files to write; 0: remove the mark */
 	struct err err;
 };
 

@@ -23,8 +23,8 @@ struct adjustment {
 	unsigned n_scopes;
 	bool resizes; /* the adjustment has resources */
 	struct needs needs; /* RP_NOT_SET: as in the pod */
-	struct blob *rdt, *blockio; /* NULL: unchanged */
-	int64_t toptier; /* 0: no limit */
+	struct blob *rdt, *blockio; /* classes to set; NULL: the class is unchanged */
+	int64_t toptier; /* limit of top-tier memory in bytes; 0: none */
 };
 
 struct adjustments {

@@ -17,7 +17,7 @@
 
 struct occasion {
 	struct rp_event ev;
-	uint32_t budget; /* 0: any number */
+	uint32_t budget; /* number of containers that may still be moved; 0: any number */
 	unsigned n_moves;
 };
 

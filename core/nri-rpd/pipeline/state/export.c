@@ -25,7 +25,7 @@
 
 struct export_job {
 	char *dir;
-	struct blob *data; /* NULL: remove the directory */
+	struct blob *data; /* contents of the file; NULL: remove the directory */
 	struct err err;
 };
 

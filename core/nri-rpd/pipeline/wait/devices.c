@@ -32,7 +32,7 @@ enum query_state { QUERY_ASKED, QUERY_KNOWN, QUERY_FAILED };
 struct device {
 	const char *ctr, *resource;
 	struct rp_ids nodes; /* empty: a device of a claim whose place is unknown */
-	const char *claim; /* NULL: not of a claim */
+	const char *claim; /* claim that has the device; NULL: the device belongs to no claim */
 	const char *unknown; /* cause of an unknown place */
 };
 

@@ -31,7 +31,7 @@ struct device_desc {
 	const char *resource; /* "vendor.example/gpu"; of a claim "claim:DRIVER/DEVICE" */
 	const uint32_t *nodes;
 	uint32_t n_nodes; /* 0 for a device of a claim whose node was not published */
-	const char *claim; /* NULL: not of a claim */
+	const char *claim; /* claim that has the device; NULL: the device belongs to no claim */
 	const char *pci; /* PCI address or root of a device without nodes; "": unknown */
 	const char *unknown; /* cause if nodes and pci are unknown */
 };
@@ -87,7 +87,7 @@ bool pipeline_devices_are_on(const struct pipeline *p);
 
 struct devices_status {
 	bool on, reachable;
-	char why_not[ERR_TEXT_MAX]; /* "": reachable */
+	char why_not[ERR_TEXT_MAX]; /* why the kubelet's list is not available; "": it is */
 	unsigned n_asked, n_known, n_failed; /* present pods by state */
 	/* late: requests that continued without an answer */
 	uint64_t asked, answered, failed, late;

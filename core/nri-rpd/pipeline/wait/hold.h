@@ -14,7 +14,8 @@ struct hold {
 	/* fires at the end of the wait, and after an answer */
 	struct loop_timer *timer;
 	struct request_about about;
-	void (*resume)(void *arg); /* NULL: no request is deferred */
+	/* continues the deferred request; NULL: no request is deferred */
+	void (*resume)(void *arg);
 	void *arg;
 	unsigned told; /* number of hold_told() calls; read by unit tests */
 };

@@ -33,7 +33,7 @@ enum plugin_ctr { PLUGIN_CTR_INIT, PLUGIN_CTR_MAIN, PLUGIN_CTR_SIDECAR };
 
 /* Amount of a plugin's resource that a container requests. */
 struct plugin_wanted {
-	const char *ctr; /* "": the pod as a whole */
+	const char *ctr; /* name of the container; "": the pod as a whole */
 	enum plugin_ctr kind;
 	uint32_t index;
 	const char *resource;
@@ -50,7 +50,7 @@ struct plugin_hint {
 
 struct plugin_hints {
 	bool told; /* the plugin gave hints; an empty list means that no placement fits */
-	const char *error; /* NULL: none */
+	const char *error; /* error of the plugin; NULL: none */
 	const struct plugin_hint *list;
 	uint32_t n;
 };

@@ -10,7 +10,7 @@
 
 struct waits {
 	struct hold hold;
-	struct devices *devices; /* NULL: the kubelet is not asked for devices */
+	struct devices *devices; /* the kubelet's devices; NULL: the kubelet is not queried */
 	struct plugins plugins;
 	struct admit_counts admit;
 };
