@@ -29,7 +29,7 @@ struct kind {
 	const char *prefix; /* prefix of the objects' names in `objects` */
 	bool former; /* kind of a predecessor program, whose status contains only errors */
 	struct watch *watch;
-	bool known; /* the list is complete */
+	bool known; /* the list of objects is complete */
 };
 
 struct adjust {

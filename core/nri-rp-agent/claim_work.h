@@ -13,7 +13,7 @@
 #include "core/nri-rp-agent/unary.h"
 #include "proto/dra.pb-c.h"
 
-#define CLAIM_WORK_MAX 256u /* claims of one request */
+#define CLAIM_WORK_MAX 256u /* largest number of claims of one request */
 
 struct claim_work;
 

@@ -36,7 +36,7 @@ struct cluster;
 struct cluster_config {
 	struct loop *loop;
 	struct link *link;
-	struct podres *podres; /* for devices of claims */
+	struct podres *podres; /* source of the devices of claims */
 	struct link *bridge; /* link to nri-rp-bridge; NULL: none */
 	/* kubeconfig: file, NULL: use the service account; context: NULL: the current one of that
 	 * file */

@@ -22,7 +22,7 @@
 #define KINDS_MAX 64u /* limit of kinds of custom resources, in all namespaces */
 #define PLURAL_MAX 64u
 #define SETTLE_MS 100u /* delay that collects changes which come together */
-#define CERTAIN_MS 60000u /* without an object, until its absence is certain */
+#define CERTAIN_MS 60000u /* time without an object after which its absence is considered certain */
 #define DISCOVER_AGAIN_MS (5u * 60000u)
 #define ANSWER_ARENA (4u << 20)
 #define RETIRE_POLL_MS 50u

@@ -41,7 +41,7 @@ struct dra {
 	struct loop_timer *end;
 	bool enabled;
 	bool known; /* the daemon has sent whether claims are enabled */
-	bool registered; /* logged once */
+	bool registered; /* the registration was logged already */
 };
 
 /* ---- requests of the kubelet ----------------------------------------------------------------- */

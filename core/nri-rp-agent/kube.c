@@ -40,7 +40,7 @@ struct kube {
 	struct loop *loop;
 	struct kubeconfig config;
 	struct http *http;
-	struct loop_timer *timer; /* for the next request */
+	struct loop_timer *timer; /* timer for sending the next request */
 	struct kube_call *waiting, *running;
 	unsigned n_calls;
 	uint64_t allowance, counted_ms;

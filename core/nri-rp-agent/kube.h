@@ -19,8 +19,9 @@
 #define KUBE_ANSWER_MAX (8u << 20) /* limit of an answer that is not a stream, in bytes */
 #define KUBE_QUEUE_MAX 256u /* limit of requests waiting or under way */
 #define KUBE_TIMEOUT_MS 30000u
-#define KUBE_ATTEMPTS_MAX 5u /* attempts for a request that the server delays */
-#define KUBE_HOLD_MAX_S 300u /* longest delay that is accepted */
+#define KUBE_ATTEMPTS_MAX 5u /* largest number of attempts of a request that the server delays */
+/* longest delay requested by the server that is accepted, in seconds */
+#define KUBE_HOLD_MAX_S 300u
 
 #define KUBE_MERGE_PATCH "application/merge-patch+json"
 #define KUBE_STRATEGIC_PATCH "application/strategic-merge-patch+json"
@@ -79,7 +80,7 @@ unsigned kube_problems(const struct kube *k, const char *ret[KUBE_PROBLEMS_MAX])
 #define KUBE_WRITTEN_MAX 8u
 struct kube_written {
 	const char *what;
-	int64_t time_s; /* wall-clock time */
+	int64_t time_s; /* time of the write, by the wall clock */
 };
 void kube_set_written(struct kube *k, const char *what);
 unsigned kube_written(const struct kube *k, const struct kube_written **ret);

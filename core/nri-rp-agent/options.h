@@ -11,7 +11,7 @@ struct options {
 	const char *bridge_socket; /* socket of nri-rp-bridge; NULL: there is no bridge */
 	/* Members of struct cluster_config. */
 	const char *kubeconfig, *context, *service_account, *node, *ns, *config_map;
-	const char *kubelet_root, *cdi_dir; /* for claims */
+	const char *kubelet_root, *cdi_dir; /* folders for claims of devices */
 	const char *plugin_dir; /* folder of resource plugins' sockets; NULL: no resource plugins */
 	uint64_t plugin_grace_s;
 	/* socket on which the pod-resources API is served; NULL: it is not served */

@@ -19,7 +19,7 @@
 #define SLICES_PATH "/apis/resource.k8s.io/v1/resourceslices"
 #define STANDARD "resource.kubernetes.io/"
 #define ARENA_BLOCK 1024u
-#define ARENA_MAX (256u << 10) /* memory of one slice */
+#define ARENA_MAX (256u << 10) /* largest memory of one resource slice, in bytes */
 #define PCI_TEXT_MAX 32u /* longest PCI address or root */
 #define UNKNOWN_MAX (ERR_TEXT_MAX + 64u)
 

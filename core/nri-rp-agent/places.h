@@ -10,8 +10,9 @@
 #include "core/nri-rp-agent/kube.h"
 #include "proto/agent.pb-c.h"
 
-#define PLACES_SLICES_MAX 256u /* slices of one node */
-#define PLACES_DEVICES_MAX 128u /* devices of one slice, as the API server permits */
+#define PLACES_SLICES_MAX 256u /* largest number of slices of one node */
+/* largest number of devices of one slice, as the API server permits */
+#define PLACES_DEVICES_MAX 128u
 #define PLACES_FIRST_MS 300u /* longest wait for the first list */
 
 struct places;

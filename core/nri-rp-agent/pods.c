@@ -54,7 +54,7 @@ struct pod_feed {
 	struct loop_timer *timer;
 	struct kube_backoff backoff;
 	bool known; /* a list has been complete */
-	bool anew; /* all pods must be sent */
+	bool anew; /* all pods must be sent again */
 	bool under_way;
 	bool warned;
 };

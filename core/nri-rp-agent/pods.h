@@ -20,7 +20,7 @@ struct pod_feed_config {
 	struct loop *loop;
 	struct link *link;
 	struct kube *kube; /* source of pods; NULL: there is no API server */
-	const char *node; /* with kube */
+	const char *node; /* name of the Node, required with kube */
 	/* socket of the kubelet's list of pods; NULL: only the API server is used */
 	const char *kubelet_socket;
 	/* with all fields for the bridge, which has no other source for those that a runtime

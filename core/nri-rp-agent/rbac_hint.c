@@ -7,7 +7,8 @@
 
 #include "core/lib/util/str.h"
 
-#define PARTS_MAX 8u /* parts of a path: apis GROUP VERSION namespaces NS PLURAL NAME SUBRESOURCE */
+/* largest number of parts of a path: apis GROUP VERSION namespaces NS PLURAL NAME SUBRESOURCE */
+#define PARTS_MAX 8u
 #define PART_MAX 80u /* longest part that is printed */
 
 struct part {

@@ -17,7 +17,7 @@ struct report;
 
 struct report_counts {
 	uint32_t waiting;
-	uint64_t lost; /* since the start */
+	uint64_t lost; /* number of events lost since the start */
 };
 
 /* Creates the writer of events. changed() is called when the counts may have changed; it must not

@@ -18,7 +18,7 @@
 #define SHARES_MAX 262144u
 #define WEIGHT_MAX 10000u
 #define DEPTH_MAX 8u /* levels of cgroups below a container's that are narrowed with it */
-#define NO_LIMIT (INT64_C(1) << 62) /* from here on a v1 number means "no limit" */
+#define NO_LIMIT (INT64_C(1) << 62) /* smallest value of a cgroup v1 file that means "no limit" */
 #define PAGE 4096
 
 int cgroup_fs_open(struct cgroup_fs *c, const char *root, struct err *err)

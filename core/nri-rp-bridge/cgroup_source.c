@@ -16,7 +16,8 @@
 #define KNOW_MS 500u /* waiting time for a pod that the list does not have yet */
 /* time that a pod missing from the list keeps its cgroup before it is treated as removed */
 #define GONE_MS 300000u
-#define EMPTY_MAX 2u /* consecutive checks without a process after which a container has ended */
+/* number of consecutive checks without a process after which a container has ended */
+#define EMPTY_MAX 2u
 #define SETTLED_MS 2000u /* time after which the runtime has finished writing a container's files */
 /* delay before a cgroup that the runtime has not described is checked again */
 #define UNKNOWN_MS 1000u

@@ -12,7 +12,7 @@
 #include "core/nri-rp-bridge/upstream.h"
 
 #define EVENTS_PATH "/runtime.v1.RuntimeService/GetContainerEvents"
-#define EVENTS_BEHIND_MAX (1u << 20) /* bytes that a listener may be behind */
+#define EVENTS_BEHIND_MAX (1u << 20) /* largest number of bytes that a listener may be behind */
 
 struct events;
 

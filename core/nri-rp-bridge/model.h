@@ -14,7 +14,7 @@
 #include "core/lib/util/hash.h"
 #include "proto/nri.pb-c.h"
 
-#define MODEL_ID_SIZE 65u /* bytes of a bridge's id, with its NUL */
+#define MODEL_ID_SIZE 65u /* size of a buffer for an id that the bridge assigns, with its NUL */
 
 struct packed {
 	uint8_t *data;

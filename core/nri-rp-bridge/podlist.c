@@ -19,7 +19,7 @@
 
 #define LOG_SOURCE "pods"
 #define GAP_MS 200u /* minimum interval between requests to the kubelet */
-#define EMPTY_MAX 5u /* consecutive empty lists until an empty list is accepted */
+#define EMPTY_MAX 5u /* number of consecutive empty lists after which an empty list is accepted */
 #define PARSE_BLOCK (64u << 10)
 #define PARSE_LIMIT (256u << 20) /* memory limit for parsing a list */
 #define POD_BLOCK 1024u

@@ -30,7 +30,7 @@ struct podlist_config {
 	enum pods_source source;
 	const char *kubelet; /* host name or address */
 	unsigned readonly_port, secure_port;
-	const char *token; /* file */
+	const char *token; /* file with the bearer token */
 	const char *ca; /* file; NULL: the kubelet's certificate is not verified */
 	const char *agent_socket;
 	uint64_t poll_ms;

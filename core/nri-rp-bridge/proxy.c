@@ -65,7 +65,7 @@ struct intercepted {
 	/* call at the interceptor; NULL: not begun, or already ended */
 	struct intercept_call *intercept;
 	struct h2_fields *headers;
-	uint64_t deadline_ms; /* UINT64_MAX: none */
+	uint64_t deadline_ms; /* time at which the caller stops waiting; UINT64_MAX: never */
 	struct grpc_reader request, answer;
 	bool held; /* keep the answer until the interceptor releases it */
 	struct h2_fields *response, *trailers;

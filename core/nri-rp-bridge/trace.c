@@ -12,7 +12,7 @@
 
 #define LOG_SOURCE "trace"
 #define DEPTH_MAX 12u
-#define TEXT_MAX 256u /* bytes of one field that are shown */
+#define TEXT_MAX 256u /* largest part of one field that is shown, in bytes */
 #define LINE_MAX 3500u /* just below the limit of a log line */
 #define PULL_IMAGE_AUTH 2u /* number of the field with the registry's password */
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define TRACE_RULES_MAX 32u
-#define TRACE_BYTES_MAX 16384u /* bytes of a message that are stored and shown */
+#define TRACE_BYTES_MAX 16384u /* largest part of a message that is stored and shown, in bytes */
 
 enum trace_level {
 	TRACE_OFF,

@@ -14,7 +14,8 @@
 /* Tolerance for the growth in half of the rounds: less is a table that grew. A leak of one block a
  * round exceeds it, because a block takes at least 32 bytes. */
 #define HEAP_NOISE 12288u
-#define MAPPED_NOISE 262144u /* stacks, files of the C library */
+/* growth of mapped memory that is ignored, in bytes: stacks, files of the C library */
+#define MAPPED_NOISE 262144u
 
 static unsigned count_entries(const char *path)
 {

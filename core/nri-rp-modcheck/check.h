@@ -130,7 +130,7 @@ struct check {
 #define CASE_LARGEST 0x4u /* runs on the largest machine */
 #define CASE_FILE 0x8u /* checks only the file: the module is not loaded first */
 #define CASE_NO_CONFIG 0x10u /* needs no configuration */
-#define CASE_SLOW 0x20u /* limit of 30 s instead of 10 s */
+#define CASE_SLOW 0x20u /* time limit of the case is 30 s instead of 10 s */
 #define CASE_SMALL 0x40u /* runs on one machine of medium size */
 #define CASE_CLOCK                                                                                 \
 	0x100u /* checks only durations; failures of other kinds are left to other cases */

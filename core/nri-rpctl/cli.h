@@ -99,7 +99,8 @@ void complain(const struct cli *cli, const char *fmt, ...) __attribute__((format
 
 /* ---- run.c ---- */
 
-#define RUN_OUTPUT_MAX (32u << 20) /* bytes of output; the rest is dropped */
+/* largest size of a program's output, in bytes; the rest is dropped */
+#define RUN_OUTPUT_MAX (32u << 20)
 
 /* Runs a program, which is found by PATH, and appends stdout and stderr to *ret. Returns its exit
  * status, or -1 if it does not exist. */

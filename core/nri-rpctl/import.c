@@ -425,7 +425,7 @@ static bool from_manager(struct import *im, rp_cfg root)
 
 /* ---- recognition of the source --------------------------------------------------------------- */
 
-#define IMPORT_DEPTH_MAX 3u /* lists of ConfigMaps of documents */
+#define IMPORT_DEPTH_MAX 3u /* deepest nesting: a list of ConfigMaps that contain documents */
 
 static void import_documents(struct import *im, const rp_cfg *roots, unsigned n, unsigned depth);
 static void import_list(struct import *im, rp_cfg items, unsigned depth);

@@ -43,7 +43,7 @@ void show_event(struct out *o, const json_t *e)
 
 /* ---- configurations -------------------------------------------------------------------------- */
 
-#define SOURCE_WIDTH_MAX 400u /* bytes of a line that are shown */
+#define SOURCE_WIDTH_MAX 400u /* largest part of a line that is shown, in bytes */
 
 /* Shows the line of a file with a caret below the column. */
 static void show_source(struct out *o, const char *path, unsigned line, unsigned column)

@@ -202,7 +202,7 @@ struct rp_pod_ctr_info {
  */
 
 #define RP_GROUP_MAX 65535u /* largest number for set_group() */
-#define RP_WAIT_MAX_MS 60000u /* largest delay for may_wait(), milliseconds */
+#define RP_WAIT_MAX_MS 60000u /* largest delay for may_wait(), in milliseconds */
 #define RP_ARGS_MAX 4096u /* limit of set_args(): process arguments */
 #define RP_ARGS_BYTES_MAX 131072u /* limit of set_args(): bytes, including the NULs */
 #define RP_PRIVATE_MAX 4096u /* limit of set_private(), bytes */

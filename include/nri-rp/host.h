@@ -124,8 +124,8 @@ struct rp_host_work {
 	int32_t (*read_node)(void *ctx, const char *path, char *buf, uint32_t cap);
 };
 
-#define RP_POST_BYTES_MAX 4096u /* bytes of one event's data */
-#define RP_POSTS_MAX 256u /* undelivered events of one instance */
+#define RP_POST_BYTES_MAX 4096u /* largest size of one event's data, in bytes */
+#define RP_POSTS_MAX 256u /* largest number of undelivered events of one instance */
 #define RP_NODE_FILE_MAX 1048576u /* largest file for read_node(), bytes */
 
 #define RP_FIGURE_LLC 1u /* bytes of the last-level cache in use */
@@ -155,12 +155,12 @@ struct rp_usage {
 	uint32_t size;
 	uint32_t pressure; /* RP_PRESSURE_… as of the last RP_EVENT_PRESSURE */
 	int64_t age_ms; /* time since the reading */
-	int64_t cpu; /* milli-CPU */
+	int64_t cpu; /* used CPU time, in milli-CPU */
 	int64_t throttled; /* per mille of its scheduling periods */
-	int64_t memory; /* bytes */
+	int64_t memory; /* used memory, in bytes */
 	int64_t cpu_wait, memory_wait,
 		io_wait; /* per mille of the time in which at least one of its tasks waited */
-	int64_t io_read, io_written; /* bytes per second */
+	int64_t io_read, io_written; /* disk transfer rates, in bytes per second */
 	int64_t llc; /* bytes of the last-level cache in use */
 	int64_t traffic; /* bytes per second to and from memory */
 };
@@ -222,7 +222,7 @@ struct rp_host_settings {
  * state() returns the progress.
  */
 #define RP_HOST_EVICT_1 "nri-rp.host.evict/1"
-#define RP_EVICTIONS_MAX 64u /* unfinished requests of all modules */
+#define RP_EVICTIONS_MAX 64u /* largest number of unfinished requests of all modules */
 
 #define RP_EVICTION_NONE 0u /* no request, or the pod is gone */
 #define RP_EVICTION_ASKED 1u /* not answered yet */

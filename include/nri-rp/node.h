@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 #define RP_HOST_NODE_1 "nri-rp.host.node/1"
-#define RP_NODE_WISHES_MAX 128u /* wishes of one instance */
+#define RP_NODE_WISHES_MAX 128u /* largest number of wishes of one instance */
 #define RP_NODE_KEY_MAX 317u /* limit in bytes: a domain of 253, a slash, a name of 63 */
 #define RP_NODE_LABEL_MAX 63u /* limit in bytes of the value of a label or a taint */
 #define RP_NODE_ANNOTATION_MAX 16384u /* limit in bytes of the value of an annotation */

@@ -76,7 +76,8 @@ bool better_memory_fits(const struct state *s, const struct balloon *b);
 
 #define POD_RESOURCE "podresourceapi:"
 #define CLAIM "claim:" /* begins the resource of a device that a claim allocated */
-#define DEVICES_TEXT_MAX 2900u /* bytes of RESOURCE=NODES lines saved with a container */
+/* largest size of the RESOURCE=NODES lines saved with a container, in bytes */
+#define DEVICES_TEXT_MAX 2900u
 
 /* Finds the devices of a container that a balloon of type t, created for the container, should
  * be near. Sets *ret to NULL if there are none. Returns 0 or -RP_ENOMEM. */

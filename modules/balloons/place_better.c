@@ -20,14 +20,15 @@
 #include "modules/balloons/place.h"
 #include "modules/balloons/stage.h"
 
-#define WORK_MAX 1024u /* work units per event; a checked container costs one */
+#define WORK_MAX 1024u /* largest number of work units per event; a checked container costs one */
 #define WORK_BALLOON 8u /* work units for a search for better CPUs */
-#define WORK_SEARCH 64u /* balloons compared per work unit */
+#define WORK_SEARCH 64u /* number of balloons that are compared for one work unit */
 
 struct rebalancing {
 	struct rp_instance *inst;
 	rp_txn txn;
-	uint64_t budget, n_moved; /* budget 0: any number */
+	/* budget: number of containers that may be moved; 0: any number */
+	uint64_t budget, n_moved;
 	uint32_t work;
 };
 

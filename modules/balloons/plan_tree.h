@@ -24,7 +24,8 @@ enum tree_level {
 	TREE_THREAD,
 	TREE_N_LEVELS
 };
-#define TREE_DEPTH_MAX (TREE_N_LEVELS + 1u) /* levels and the class depth */
+/* largest depth of a tree: its levels and that of the class */
+#define TREE_DEPTH_MAX (TREE_N_LEVELS + 1u)
 
 struct tree_node {
 	uint32_t first, end; /* range of its CPUs: cpus[first] … cpus[end - 1] */

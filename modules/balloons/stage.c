@@ -294,7 +294,8 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
  * name of the type, and the device lines. */
 #define RECORD_VERSION 3u
 #define RECORD_HEAD 16u
-#define RECORD_NAME_MAX (BALLOON_TYPE_NAME_MAX + 1) /* bytes of a name, with the NUL */
+/* size of a buffer for a balloon's name, with the NUL */
+#define RECORD_NAME_MAX (BALLOON_TYPE_NAME_MAX + 1)
 #define RECORD_OWNS 0x1u
 #define RECORD_ROAMS 0x2u
 #define RECORD_LOOSE 0x4u

@@ -15,7 +15,7 @@ struct rp_plan {
 
 struct rp_instance {
 	CTL_LIFE;
-	uint32_t n_ctrs; /* as of the last count */
+	uint32_t n_ctrs; /* number of containers at the last count */
 	int64_t ratio; /* ratio of the last scaling */
 };
 

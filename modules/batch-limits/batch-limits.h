@@ -17,7 +17,7 @@
 
 #include "modules/lib/private/koord.h"
 
-#define BATCH_PERIOD 100000 /* microseconds */
+#define BATCH_PERIOD 100000 /* period of CPU quotas, in microseconds */
 #define BATCH_UNLIMITED (-1)
 
 struct batch_limits {

@@ -7,7 +7,7 @@
 #include "modules/batch-limits/batch-limits.h"
 
 #define TEXT_MAX 64u
-#define QUOTA_MIN 1000 /* the kernel's minimum */
+#define QUOTA_MIN 1000 /* smallest quota that the kernel accepts, in microseconds */
 
 struct place {
 	char dir[CTL_PATH_MAX];

@@ -9,8 +9,8 @@
 #define SPEC "node.koordinator.sh/extended-resource-spec"
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
-#define QUOTA_MIN 1000 /* the kernel's minimum */
-#define AMOUNT_MAX (INT64_C(1) << 50) /* sums of such amounts fit 64 bits */
+#define QUOTA_MIN 1000 /* smallest quota that the kernel accepts, in microseconds */
+#define AMOUNT_MAX (INT64_C(1) << 50) /* largest amount; sums of such amounts fit 64 bits */
 
 struct asked {
 	int64_t request, cpu, memory; /* milli-CPU, bytes; limits may be BATCH_UNLIMITED */

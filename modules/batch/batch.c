@@ -37,7 +37,7 @@ static const int64_t fineness[RP_NR_AMOUNTS] = {1, THOUSANDTHS};
 /* Amounts of the node or of a zone, for CPU or memory. */
 struct sums {
 	int64_t capacity, reserved, system;
-	int64_t request, used, max; /* pods of high priority */
+	int64_t request, used, max; /* sums over the pods of high priority */
 };
 
 struct calculation {

@@ -26,7 +26,7 @@ struct apply {
 	uint32_t weight; /* default weight; 0: not set */
 	const struct blkio_entry *entry; /* entry being expanded */
 	uint32_t n_done, n_failed;
-	char why[CTL_TEXT_MAX]; /* first failure */
+	char why[CTL_TEXT_MAX]; /* text of the first failure */
 	char note[CTL_TEXT_MAX];
 	bool out_of_memory;
 };
@@ -251,7 +251,8 @@ static void apply_max(struct apply *a)
 /* ---- weights --------------------------------------------------------------------------------- */
 
 struct weight_files {
-	const char *file, *devices; /* equal on v2 */
+	/* files for the default weight and for the weights of devices; equal on v2 */
+	const char *file, *devices;
 	bool v2;
 	bool wide; /* range 1 … 10000 */
 	uint32_t initial; /* the kernel's initial value */

@@ -14,7 +14,7 @@
 #include "modules/lib/private/annotation.h"
 #include <nri-rp/lib/section.h>
 
-#define RETRY_MS 30000u /* delay after a failure */
+#define RETRY_MS 30000u /* delay of the next attempt after a failure */
 /* initial savings as a part of the capacity: more than none, less than half */
 #define FIRST_SAVINGS_PERMILLE 250
 #define KEY "koordinator.sh/cpuBurst"
@@ -36,7 +36,7 @@ struct known {
 	int64_t quota, kernel_percent; /* written last; quota RP_NOT_SET: unknown */
 	int64_t limit;
 	uint64_t at_ms, retry_ms;
-	bool waits; /* an item is queued */
+	bool waits; /* an item for the container is queued */
 	UT_hash_handle hh;
 };
 

@@ -43,7 +43,7 @@ enum burst_way { BURST_RESET, BURST_DOWN, BURST_REMAIN, BURST_UP };
  * round. allowed: its savings suffice. */
 enum burst_way burst_way(const struct burst_config *c, bool allowed, bool throttled,
 			 enum burst_node node);
-#define BURST_UNLIMITED (-1) /* no quota */
+#define BURST_UNLIMITED (-1) /* cpu.max has no quota */
 
 /* Returns the new quota. base: the quota of the limit. A container without a limit, or whose quota
  * was removed, keeps BURST_UNLIMITED. */
@@ -69,7 +69,7 @@ const struct modhost *burst_host(const struct rp_instance *inst);
 struct burst_item {
 	struct ctl_item item;
 	enum burst_way way;
-	int64_t limit; /* milli-CPU */
+	int64_t limit; /* CPU limit of the container in milli-CPU */
 	int64_t quota_percent, kernel_percent; /* kernel_percent 0: no burst of the kernel */
 	int64_t ret_quota, ret_period; /* set by run: present values; quota -1: no limit */
 };

@@ -5,7 +5,7 @@
 #include "modules/cpu-burst/cpu-burst.h"
 #include <nri-rp/lib/calc.h>
 
-#define SAVING_BELOW 60 /* percent of the limit */
+#define SAVING_BELOW 60 /* usage below which a container saves CPU time, in percent of its limit */
 #define UP_PERCENT 120
 #define DOWN_PERCENT 80
 

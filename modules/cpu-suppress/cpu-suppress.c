@@ -43,7 +43,7 @@ struct round {
 	char dir[CTL_PATH_MAX];
 	int32_t failed;
 	int64_t busy_us, quota, period;
-	char cpus[VALUE_MAX]; /* present CPUs */
+	char cpus[VALUE_MAX]; /* present CPUs of the cgroup, as text */
 	const char *file; /* file to write … */
 	char value[VALUE_MAX];
 	char free_value[VALUE_MAX]; /* … and its value without suppression */

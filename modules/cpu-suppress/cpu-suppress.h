@@ -41,7 +41,7 @@ struct suppress_sets {
 	struct rp_idset lsr; /* exclusive CPUs of LSR pods, which BE pods may share */
 	/* exclusive CPUs of LSE pods, CPUs of the system, reserved CPUs */
 	struct rp_idset excluded;
-	struct rp_idset old; /* present set */
+	struct rp_idset old; /* present CPUs of BE pods */
 };
 
 /* Chooses CPUs from a list in any order. False: no choice is possible, so the present set remains;

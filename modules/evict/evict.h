@@ -65,7 +65,7 @@ struct evict_pod {
 	int64_t priority; /* numeric priority; if unknown, the one of the pod's class */
 	int64_t order, sub_priority; /* from its annotation and its label */
 	bool is_be, opted_in;
-	bool leaves; /* being evicted already */
+	bool leaves; /* the pod is being evicted already */
 	uint32_t features; /* rules that may choose the pod, as bits */
 	int64_t used[RP_NR_AMOUNTS];
 	int64_t request[EVICT_LENT][RP_NR_AMOUNTS];

@@ -13,7 +13,7 @@
 #define SUB_PRIORITY "koordinator.sh/priority"
 #define POLICY "koordinator.sh/eviction-policy"
 #define CLASS "koordinator.sh/priority-class"
-#define AMOUNT_MAX (INT64_C(1) << 50) /* sums of such amounts fit 64 bits */
+#define AMOUNT_MAX (INT64_C(1) << 50) /* largest amount; sums of such amounts fit 64 bits */
 #define LIST_MAX 512u /* limit of the list of rules, bytes */
 #define ALL_FEATURES ((1u << EVICT_RULES) - 1)
 

@@ -8,7 +8,7 @@
 #define LOWER_BELOW 2 /* percent below the threshold, unless a lower bound is configured */
 #define BE_LOWER_MAX 60
 #define BE_UPPER_MAX 99
-#define SMALL_LIMIT 1000 /* milli-CPU: usage of smaller limits is not meaningful */
+#define SMALL_LIMIT 1000 /* smallest limit in milli-CPU whose usage is meaningful */
 
 const char *const evict_rule_names[EVICT_RULES] = {
 	[EVICT_BE_CPU] = "BECPUEvict",

@@ -25,7 +25,7 @@
 #include <nri-rp/lib/ctl_file.h>
 
 #define CTL_TEXT_MAX 256u
-#define CTL_CLASS_MAX 128u /* bytes of a class's name, with its NUL */
+#define CTL_CLASS_MAX 128u /* size of a buffer for a class's name, with its NUL */
 
 /* Work for the worker, the first member of a module's own struct. */
 struct ctl_item {

@@ -54,7 +54,7 @@ uint32_t memalloc_types_of(const char *text);
 
 struct memalloc_request {
 	uint64_t id; /* unique id, chosen by the caller */
-	int64_t size; /* bytes, at least 0 */
+	int64_t size; /* size of the request in bytes, at least 0 */
 	memalloc_mask nodes; /* preferred nodes; not empty */
 	uint32_t types; /* requested types; 0: those of `nodes` */
 	uint32_t strict; /* 1: exactly these types, else an error; 0: a preference */

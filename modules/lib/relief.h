@@ -20,7 +20,8 @@ extern "C" {
 
 #define RELIEF_MOVES_MAX 3u
 #define RELIEF_UNITS_MAX 64u
-#define RELIEF_CANDIDATES_MAX 14u /* candidates of one unit: those of the lowest relief_rank() */
+/* largest number of candidates of one unit: those of the lowest relief_rank() */
+#define RELIEF_CANDIDATES_MAX 14u
 #define RELIEF_ITEMS_MAX 256u /* items of all units; further ones are ignored */
 /* limit of tried moves; the search then returns the best list so far */
 #define RELIEF_WORK_MAX 20000u
@@ -28,16 +29,16 @@ extern "C" {
 #define RELIEF_COST_EXCLUSIVE (INT64_C(1) << 30)
 
 struct relief_unit {
-	int64_t free; /* at least 0 */
+	int64_t free; /* free capacity of the unit, at least 0 */
 };
 
 /* A container whose CPUs lie in exactly one unit. */
 struct relief_item {
 	uint32_t unit;
 	uint32_t pad;
-	int64_t size; /* more than 0 */
+	int64_t size; /* capacity that the item needs, more than 0 */
 	uint64_t allowed; /* units in which the container may lie, as bits */
-	int64_t cost; /* at least 0 */
+	int64_t cost; /* cost of moving the item, at least 0 */
 };
 
 struct relief_move {

@@ -35,14 +35,14 @@ struct memory_class {
 
 struct rp_plan {
 	CTL_PLAN;
-	bool v1; /* cgroup v1 */
+	bool v1; /* true: the cgroup tree is v1 */
 	bool qos_default;
 	struct memory_class *classes;
 	uint32_t n_classes;
 	char files[MEMORY_FILES_MAX][MEMORY_FILE_MAX]; /* files that annotations may set */
 	uint32_t n_files;
 	bool migrate;
-	uint64_t migrate_rate; /* bytes per second */
+	uint64_t migrate_rate; /* speed limit of migrations, in bytes per second */
 };
 
 int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct rp_plan *ret);
@@ -80,8 +80,8 @@ void memory_apply(const struct modhost *h, struct memory_item *item);
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-#define MEMORY_MOVE_MAX 8192u /* largest number of pages that one step moves … */
-#define MEMORY_LOOK_MAX 65536u /* … and checks */
+#define MEMORY_MOVE_MAX 8192u /* largest number of pages that one step moves */
+#define MEMORY_LOOK_MAX 65536u /* largest number of pages that one step checks */
 #define MEMORY_EMPTY_MAX                                                                           \
 	(UINT64_C(1)                                                                               \
 	 << 24) /* after so many absent pages in a row (64 GiB) a step leaves a mapping */
@@ -94,8 +94,8 @@ struct memory_step {
 	struct ctl_item item;
 	uint64_t serial; /* number of the migration */
 	struct rp_idset nodes; /* target nodes */
-	uint32_t pid; /* position: process … */
-	uint64_t addr; /* … and address; both are advanced */
+	uint32_t pid; /* position of the step: process */
+	uint64_t addr; /* position of the step: address; memory_step_run() advances both */
 	/* number of absent pages directly before the position in its mapping; memory_step_run()
 	 * updates it */
 	uint64_t n_empty;

@@ -17,7 +17,8 @@
  * too */
 #define IDLE_SHIFT_MAX 6u
 #define EARLY_TRIES_MAX 20u
-#define PASSES_MAX 3u /* passes over a container: busy pages may be movable later */
+/* largest number of passes over a container: busy pages may be movable later */
+#define PASSES_MAX 3u
 #define AGAIN_MS 1000u
 
 struct migration {

@@ -6,10 +6,10 @@
 
 #include "modules/memory/memory.h"
 
-#define CHUNK 1024u /* pages per call */
+#define CHUNK 1024u /* number of pages per system call */
 #define HUGE_PAGE_BITS 21u
 #define HUGE_PAGE (UINT64_C(1) << HUGE_PAGE_BITS)
-#define STOPS_MAX 32u /* stops per chunk; the rest waits for the next pass */
+#define STOPS_MAX 32u /* largest number of stops per chunk; the rest waits for the next pass */
 #define PROCESSES_MAX 65536u
 
 /* ---- processes ------------------------------------------------------------------------------- */

@@ -31,7 +31,7 @@ struct pool {
 	enum fill_order fill;
 	/* largest number of pods in the pool; 0: no limit; negative: none are allowed */
 	int64_t max_pods;
-	struct rp_idset whole; /* configured CPUs */
+	struct rp_idset whole; /* configured CPUs of the pool */
 	struct rp_idset cpus; /* online CPUs of `whole`, or other ones if none is online */
 	uint32_t n_pods;
 };

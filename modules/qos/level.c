@@ -6,7 +6,7 @@
 #include "modules/qos/qos.h"
 
 #define DEFAULT_PERIOD 100000
-#define QUOTA_MIN 1000 /* microseconds; the kernel's minimum */
+#define QUOTA_MIN 1000 /* smallest quota that the kernel accepts, in microseconds */
 
 /* ---- settings that may change later ---------------------------------------------------------- */
 

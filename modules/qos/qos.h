@@ -41,7 +41,7 @@
 
 #define SET_TEXT_MAX 256u
 #define POOL_NAME_MAX 63u
-#define POOLS_MAX 256u /* pools at a time; their names come from annotations */
+#define POOLS_MAX 256u /* largest number of pools at a time; their names come from annotations */
 #define NODES_MAX 64u /* limit of node numbers: sets of nodes are 64-bit words */
 #define SHARE_POOL "share"
 
@@ -59,7 +59,7 @@ enum { CLASS_RDT, CLASS_BLOCKIO, CLASS_CPU, N_CLASSES };
 struct level_settings {
 	bool any; /* true: a quota or a class is set */
 	enum quota quota;
-	int64_t burst; /* percent of the limit */
+	int64_t burst; /* CPU burst in percent of the limit */
 	double memory_low, memory_high; /* parts of the request and of the limit; 0: not set */
 	/* names of the classes for containers of the level; "": not set */
 	const char *classes[N_CLASSES];
@@ -89,8 +89,8 @@ struct rp_plan {
 	enum hints_policy topology;
 	bool numeric_cpu, numeric_memory;
 	uint32_t min_reclaimed;
-	bool advise; /* size pools by usage */
-	int64_t advise_reserve; /* milli-CPU */
+	bool advise; /* the size of pools follows the measured usage */
+	int64_t advise_reserve; /* CPUs that are reserved beyond the measured usage, in milli-CPU */
 	uint64_t advise_period_ms;
 	struct blocks memory;
 	struct texts debug;
@@ -142,7 +142,7 @@ struct ask {
 	uint64_t numa_ids, wished;
 	/* nodes that the pod must get, because it had them before; 0: any */
 	uint64_t granted;
-	int64_t cpu, mem; /* milli-CPU, bytes */
+	int64_t cpu, mem; /* requested milli-CPU and bytes of memory */
 	rp_pod admitted; /* the pod that is being admitted; 0: none */
 	const char *burst_policy; /* burst policy that the pod requests; NULL: not specified */
 	int64_t burst_percent;
@@ -271,7 +271,7 @@ struct pool {
 	char name[POOL_NAME_MAX + 1];
 	uint64_t node; /* bit of the node; 0: not bound */
 	int64_t request; /* requests of main containers in milli-CPU */
-	uint32_t n; /* such containers */
+	uint32_t n; /* number of these containers */
 	uint32_t size;
 	struct rp_idset cpus;
 };

@@ -23,8 +23,9 @@
 
 #define RDT_PREFIX "nri-rp."
 #define RDT_ROOT_CLASS "system/default"
-#define RDT_IDS_MAX 128u /* cache ids of a level */
-#define RDT_CLASSES_MAX 128u /* in all partitions; hardware has 4 to 64 classes */
+#define RDT_IDS_MAX 128u /* largest number of cache ids of a level */
+/* largest number of classes in all partitions; hardware has 4 to 64 classes */
+#define RDT_CLASSES_MAX 128u
 #define RDT_NAME_MAX 128u /* limit of the name of a class or partition, with its NUL */
 #define RDT_PATH_MAX 512u
 #define RDT_SCHEMATA_MAX 16384u
@@ -36,7 +37,7 @@ enum rdt_part { RDT_UNIFIED, RDT_CODE, RDT_DATA, RDT_N_PARTS };
 
 struct rdt_cache {
 	bool present, cdp;
-	uint64_t mask; /* all ways */
+	uint64_t mask; /* mask of all ways of the cache */
 	uint32_t width, min_bits;
 	uint32_t n_ids, ids[RDT_IDS_MAX];
 };
@@ -214,7 +215,7 @@ struct rdt_reading {
 	char class[RDT_NAME_MAX], monitor[RDT_NAME_MAX];
 	uint32_t cache_id;
 	bool has[3]; /* occupancy, local traffic, total traffic */
-	uint64_t value[3]; /* bytes */
+	uint64_t value[3]; /* monitored amounts, in bytes */
 };
 
 struct rdt_readings {

@@ -33,8 +33,8 @@ static const struct rp_key keys[] = {
 static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
 struct rp_plan {
-	int64_t reserve; /* milli-CPU */
-	int64_t reserve_memory; /* bytes */
+	int64_t reserve; /* reserved CPUs in milli-CPU */
+	int64_t reserve_memory; /* reserved memory in bytes */
 };
 
 static int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)

@@ -21,8 +21,8 @@ struct record {
 	uint32_t flags;
 };
 #define RECORD_VERSION 1u
-#define RECORD_MEMORY 0x1u /* memory was pinned */
-#define RECORD_QUOTA 0x2u /* CPU quota was removed */
+#define RECORD_MEMORY 0x1u /* memory nodes of the container were pinned */
+#define RECORD_QUOTA 0x2u /* CPU quota of the container was removed */
 
 static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {

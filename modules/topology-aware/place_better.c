@@ -15,7 +15,7 @@
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
-#define WORK_MAX 4096u /* work of one event, in checked containers */
+#define WORK_MAX 4096u /* largest number of containers that are checked per event */
 #define WORK_AFFINITY 16u /* containers matched against affinities in the time of one check */
 
 struct attempt {

@@ -98,7 +98,7 @@ struct candidates {
 		struct grant *grant;
 	} list[RELIEF_CANDIDATES_MAX], last; /* last: the last one that was checked */
 	uint32_t n, n_items;
-	bool all; /* no further ones */
+	bool all; /* the list is complete: no further candidates are added */
 };
 
 static bool candidates_precede(int64_t rank, const struct grant *g, int64_t rank_b,

@@ -7,8 +7,8 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/str.h"
 
-#define LISTED_MAX 20u /* keys that are listed for an unknown one */
-#define CANDIDATES_MAX 256u /* keys that are compared for a suggestion */
+#define LISTED_MAX 20u /* largest number of keys that are listed for an unknown one */
+#define CANDIDATES_MAX 256u /* largest number of keys that are compared for a suggestion */
 
 /* ---- spelling -------------------------------------------------------------------------------- */
 

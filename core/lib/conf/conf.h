@@ -32,19 +32,20 @@
 #define CONF_BRIDGE_SOCKET CONF_DEFAULT_RUN_DIR "/bridge.sock"
 
 /* Limits. A source beyond them is refused with a clear error. */
-#define CONF_FILE_MAX (1u << 20) /* bytes of one source */
-#define CONF_TOTAL_MAX (4u << 20) /* bytes of all sources */
-#define CONF_FILES_MAX 64u /* rp.conf and its drop-ins */
-#define CONF_NAMESPACES_MAX 8u /* entries of agent.namespaces */
-#define CONF_PUSHED_MAX 48u /* sources that the node agent pushed */
+#define CONF_FILE_MAX (1u << 20) /* largest size of one source, in bytes */
+#define CONF_TOTAL_MAX (4u << 20) /* largest size of all sources together, in bytes */
+#define CONF_FILES_MAX 64u /* largest number of files: rp.conf and its drop-ins */
+#define CONF_NAMESPACES_MAX 8u /* largest number of entries of agent.namespaces */
+#define CONF_PUSHED_MAX 48u /* largest number of sources that the node agent pushed */
 #define CONF_SOURCES_MAX (CONF_FILES_MAX + CONF_PUSHED_MAX)
-#define CONF_DEPTH_MAX 32u /* nesting */
-#define CONF_NODES_MAX 20000u /* values of all sources, after the expansion of aliases */
-#define CONF_MEMBERS_MAX 4096u /* members of one map */
-#define CONF_SECTIONS_MAX 256u /* keys at the top level */
-#define CONF_KEY_MAX 256u /* bytes of a key */
-#define CONF_ERRORS_MAX 64u /* problems that are stored; the rest is counted */
-#define CONF_PROBLEM_TEXT_MAX 512u /* bytes of one problem's text */
+#define CONF_DEPTH_MAX 32u /* deepest nesting of lists and maps */
+/* largest number of values of all sources, after the expansion of aliases */
+#define CONF_NODES_MAX 20000u
+#define CONF_MEMBERS_MAX 4096u /* largest number of members of one map */
+#define CONF_SECTIONS_MAX 256u /* largest number of keys at the top level */
+#define CONF_KEY_MAX 256u /* largest size of a key, in bytes */
+#define CONF_ERRORS_MAX 64u /* largest number of problems that are stored; the rest is counted */
+#define CONF_PROBLEM_TEXT_MAX 512u /* largest size of one problem's text, in bytes */
 
 struct conf;
 
@@ -64,7 +65,7 @@ struct conf_problem {
 struct conf_errors {
 	struct conf_problem items[CONF_ERRORS_MAX];
 	unsigned n_items;
-	unsigned n_errors, n_warnings; /* all, stored or not */
+	unsigned n_errors, n_warnings; /* numbers of all problems, stored or not */
 };
 
 void conf_errors_init(struct conf_errors *errs);
@@ -198,7 +199,7 @@ enum conf_request_source { CONF_REQUESTS_AUTO, CONF_REQUESTS_FEED, CONF_REQUESTS
 /* An annotation that is effective in some namespaces only. */
 struct conf_annotation {
 	const char *name; /* without the project's domains, "/pod" and "/container.NAME" */
-	struct conf_strings namespaces; /* globs */
+	struct conf_strings namespaces; /* globs of namespaces */
 };
 
 /* Rules for annotations of pods. */
@@ -206,7 +207,7 @@ struct conf_annotations {
 	/* Annotations that take from other containers and are not in `list` are effective in
 	 * taker_namespaces only. */
 	bool takers_named;
-	struct conf_strings taker_namespaces; /* globs */
+	struct conf_strings taker_namespaces; /* globs of namespaces */
 	const struct conf_annotation *list;
 	unsigned n;
 	struct prefixes prefixes;
@@ -222,7 +223,7 @@ struct conf_core {
 		const char *socket, *name;
 		const char *fallback; /* second NRI socket, used if the first one fails; "": none */
 		uint64_t fallback_after_ms;
-		unsigned index; /* 0 … 99 */
+		unsigned index; /* index of the plugin in NRI, 0 … 99 */
 	} runtime;
 	const char *device_nodes; /* "auto", "none", or a list of memory nodes */
 	const char *cache_dir;

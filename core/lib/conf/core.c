@@ -23,8 +23,8 @@
 #define POD_SOURCES "auto|kubelet|apiserver"
 #define ON_TIMEOUT "reject|allow"
 #define TAKERS "peers|named"
-#define LISTED_MAX 4u /* members of a default */
-#define NAMESPACE_MAX 63u /* bytes of the name of a namespace */
+#define LISTED_MAX 4u /* largest number of members of a default that a message lists */
+#define NAMESPACE_MAX 63u /* longest name of a namespace, in bytes */
 #define TRACING "|otlp-http|otlp-grpc"
 #define EXPORTERS "|prometheus|otlp-http|otlp-grpc"
 
@@ -763,7 +763,7 @@ static void fill_agent(const struct conf_loader *l, struct conf_core *core)
 }
 
 #define RESOURCE_NAMES_MAX 32u
-#define RESOURCE_NAME_MAX 256u /* bytes, with the NUL */
+#define RESOURCE_NAME_MAX 256u /* longest name of a resource, in bytes, with the NUL */
 
 static bool is_resource(const char *name)
 {

@@ -9,8 +9,8 @@
 
 #include "core/lib/conf/conf.h"
 
-#define FRAGMENT_TEXT_MAX 65536u /* bytes */
-#define FRAGMENT_MEMORY_MAX (2u << 20) /* bytes of the tree */
+#define FRAGMENT_TEXT_MAX 65536u /* largest size of the text, in bytes */
+#define FRAGMENT_MEMORY_MAX (2u << 20) /* largest memory of the parsed tree, in bytes */
 
 struct fragment {
 	struct arena *arena;

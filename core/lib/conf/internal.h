@@ -13,11 +13,11 @@
 
 #define CONF_ARENA_BLOCK (16u << 10)
 #define CONF_ARENA_MAX (32u << 20)
-#define CONF_ANCHORS_MAX 256u /* anchors of one document */
-#define CONF_SCHEMA_KEYS_MAX 4096u /* rows of one table */
-#define CONF_SCHEMA_DEPTH_MAX 10u /* segments of one row's path */
+#define CONF_ANCHORS_MAX 256u /* largest number of anchors of one document */
+#define CONF_SCHEMA_KEYS_MAX 4096u /* largest number of keys in a module's schema */
+#define CONF_SCHEMA_DEPTH_MAX 10u /* largest number of segments of a schema key's path */
 #define CONF_CONTROLLERS_MAX 64u
-#define CONF_FOUND_MAX 60u /* bytes of a quoted value in a message */
+#define CONF_FOUND_MAX 60u /* largest size of a quoted value in a message, in bytes */
 
 /* ---- tree.c ---------------------------------------------------------------------------------- */
 

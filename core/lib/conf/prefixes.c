@@ -9,7 +9,7 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/str.h"
 
-#define LABEL_MAX 63u /* bytes between two dots */
+#define LABEL_MAX 63u /* longest label of a domain (the text between two dots), in bytes */
 #define QUOTED "\"%s\""
 
 const char *const prefix_defaults[PREFIXES] = {"koordinator.sh", "node.koordinator.sh",

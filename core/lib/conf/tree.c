@@ -154,7 +154,7 @@ static struct text text_of(char *buf, size_t size)
 	return (struct text){buf, size, 0};
 }
 
-#define PIECE_MAX (2 * CONF_PLACE_MAX) /* bytes that one text_add can add */
+#define PIECE_MAX (2 * CONF_PLACE_MAX) /* largest text that one text_add adds, in bytes */
 
 __attribute__((format(printf, 2, 3))) static void text_add(struct text *t, const char *fmt, ...)
 {

@@ -22,7 +22,7 @@ struct grpc_call {
 	char text[ERR_TEXT_MAX]; /* text of the server's status */
 	bool answered; /* headers have been received */
 	bool telling; /* a callback is running: do not free now */
-	bool cancelled; /* no further callbacks */
+	bool cancelled; /* the call was cancelled: no further callbacks */
 };
 
 static struct grpc_call *call_free(struct grpc_call *c)

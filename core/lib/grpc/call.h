@@ -32,7 +32,7 @@ typedef void (*grpc_done)(const struct grpc_result *result, void *arg);
 struct grpc_call_config {
 	struct h2 *h2;
 	struct loop *loop;
-	const char *path; /* "/v1.Service/Method" */
+	const char *path; /* path of the method: "/v1.Service/Method" */
 	uint32_t timeout_ms; /* time limit of the call; 0: none */
 	uint32_t message_max; /* bytes of an answer; 0: GRPC_MESSAGE_MAX */
 	struct h2_fields metadata; /* in addition to gRPC's headers */

@@ -11,8 +11,8 @@
 
 /* Bytes of a read, in a buffer on the stack, so that an idle connection needs no memory for it. */
 #define CHUNK_SIZE (64u << 10)
-#define READS_MAX 16u /* per turn of the loop */
-#define WRITE_SIZE (64u << 10) /* bytes collected for one write */
+#define READS_MAX 16u /* largest number of reads in one turn of the loop */
+#define WRITE_SIZE (64u << 10) /* bytes that are collected for one write */
 #define BUFFER_KEEP (16u << 10)
 
 struct grpc_conn {

@@ -22,10 +22,10 @@ struct h2_stream {
 	/* callbacks of the stream; NULL: it was detached and has none */
 	const struct h2_events *events;
 	void *arg;
-	struct buf out; /* written, not sent yet */
+	struct buf out; /* data written by the user and not sent yet */
 	bool finished; /* no data follows the contents of out */
 	bool peer_finished;
-	struct nv_list *trailers; /* to send at the end */
+	struct nv_list *trailers; /* trailers to send at the end */
 	/* Block of headers being received: texts one behind the other, each with a NUL, and their
 	 * places. */
 	struct buf text, list;

@@ -27,10 +27,11 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/err.h"
 
-#define H2_STREAMS_MAX 1000u /* concurrent streams of one connection */
-#define H2_HEADERS_MAX 16384u /* bytes of the names and values of one block of headers */
-#define H2_FIELDS_MAX 256u /* fields of one block */
-#define H2_STREAM_WINDOW (128u << 10) /* bytes of one stream that were received and not consumed */
+#define H2_STREAMS_MAX 1000u /* largest number of concurrent streams of one connection */
+#define H2_HEADERS_MAX 16384u /* largest size of a header block's names and values, in bytes */
+#define H2_FIELDS_MAX 256u /* largest number of fields of a header block */
+/* flow control window of a stream: received and not yet consumed bytes */
+#define H2_STREAM_WINDOW (128u << 10)
 
 /* Codes of RST_STREAM that gRPC uses. */
 enum { H2_NO_ERROR = 0, H2_PROTOCOL_ERROR = 1, H2_INTERNAL_ERROR = 2, H2_CANCEL = 8 };

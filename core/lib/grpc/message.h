@@ -9,9 +9,10 @@
 #include "core/lib/util/buf.h"
 
 #define GRPC_MESSAGE_MAX (16u << 20) /* bytes of a message, unless the user sets a lower limit */
-#define GRPC_PREFIX_SIZE 5u /* before a message: compression flag and length */
+#define GRPC_PREFIX_SIZE 5u /* bytes in front of a message: compression flag and length */
 #define GRPC_CONTENT_TYPE "application/grpc"
-#define GRPC_TEXT_MAX (3u * ERR_TEXT_MAX) /* an encoded text with its NUL */
+/* size of a buffer for an encoded status text, with its NUL */
+#define GRPC_TEXT_MAX (3u * ERR_TEXT_MAX)
 
 /* Statuses that runtimes and kubelets answer with; others are used as numbers. */
 enum grpc_status {

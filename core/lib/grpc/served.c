@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELDS_MAX 34u /* fields of a header: two of gRPC, the others the user's */
+#define FIELDS_MAX 34u /* largest number of header fields: two of gRPC, the others the user's */
 
 struct grpc_served {
 	struct grpc_served_config config;

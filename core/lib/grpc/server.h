@@ -9,7 +9,7 @@
 #include "core/lib/util/loop.h"
 
 #define GRPC_CONNECTIONS_MAX 100u
-#define GRPC_CALLS_MAX 1000u /* running calls of all connections */
+#define GRPC_CALLS_MAX 1000u /* largest number of running calls of all connections */
 /* Places reserved for connections that have no more than their share of calls. */
 #define GRPC_CALLS_SPARE 100u
 #define GRPC_CALLS_SHARE 10u

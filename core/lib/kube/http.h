@@ -31,7 +31,7 @@ struct http_request {
 	const char *content_type; /* type of the request's body; NULL: there is no body */
 	const char *body; /* borrowed until the end of the call */
 	const char *token; /* bearer token of the request; NULL: none */
-	uint32_t timeout_ms; /* for the whole request */
+	uint32_t timeout_ms; /* time limit of the whole request */
 	/* Receives a piece of the answer's body. A non-zero result ends the call with -ECANCELED.
 	 * It must not start or cancel calls. */
 	int (*data)(unsigned status, const void *data, size_t n, void *arg);

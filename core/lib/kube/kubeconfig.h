@@ -12,9 +12,10 @@
 
 #include "core/lib/util/err.h"
 
-#define KUBECONFIG_MAX (1u << 20) /* bytes of the file */
-#define KUBECONFIG_PEM_MAX (256u << 10) /* bytes of a certificate or key within the file */
-#define KUBECONFIG_TOKEN_MAX (64u << 10) /* bytes of a token */
+#define KUBECONFIG_MAX (1u << 20) /* largest size of a kubeconfig file, in bytes */
+/* largest size of a certificate or key within the file, in bytes */
+#define KUBECONFIG_PEM_MAX (256u << 10)
+#define KUBECONFIG_TOKEN_MAX (64u << 10) /* largest size of a token, in bytes */
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
 /* A PEM text, in a file or in memory; neither: NULL and NULL. */

@@ -16,7 +16,7 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/err.h"
 
-#define DOC_FILE_MAX (1u << 20) /* bytes of a YAML file */
+#define DOC_FILE_MAX (1u << 20) /* largest size of a YAML file, in bytes */
 
 struct doc_place {
 	const json_t *node;

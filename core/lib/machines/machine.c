@@ -22,7 +22,8 @@ struct plan {
 	struct machine *m;
 	int64_t packages, dies, nodes; /* dies per package, nodes per die */
 	int64_t memory; /* memory per node */
-	int64_t near_die, near_package, far; /* distances */
+	/* distances to nodes of the same die, of the same package, and of other packages */
+	int64_t near_die, near_package, far;
 	bool far_siblings;
 	enum { L3_PACKAGE, L3_DIE, L3_NODE, L3_CORES } l3_shared;
 	int64_t l3_cores;

@@ -22,7 +22,7 @@
 enum machine_memory { MEMORY_DRAM, MEMORY_HBM, MEMORY_CXL, MEMORY_PMEM, MEMORY_DEVICE };
 
 struct machine_frequency {
-	int64_t base, min, max; /* kHz, 0: not reported */
+	int64_t base, min, max; /* frequencies in kHz; 0: not reported */
 };
 
 /* A kind of cores; most machines have one. */
@@ -47,13 +47,13 @@ struct machine_cpu {
 
 /* Huge pages of one size on each node with CPUs. */
 struct machine_huge {
-	uint64_t page; /* bytes */
+	uint64_t page; /* size of a page in bytes */
 	int64_t n; /* number of pages */
 };
 #define MACHINE_HUGE_MAX 4u
 
 struct machine_node {
-	int64_t memory; /* bytes */
+	int64_t memory; /* memory of the node in bytes */
 	enum machine_memory type;
 	uint32_t package, die; /* UINT32_MAX for memory without CPUs */
 	bool movable; /* the kernel does not use its memory */

@@ -21,7 +21,7 @@
 
 #define SOCKET_MODE 0600
 #define STATE_CHANGE "StateChange"
-#define UPDATES_WAITING_MAX 64u /* requests of one plugin */
+#define UPDATES_WAITING_MAX 64u /* largest number of requests of one plugin */
 
 /* Unsolicited updates of the plugin. */
 struct asked {

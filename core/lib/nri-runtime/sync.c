@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-#define PART_MAX (TTRPC_MESSAGE_MAX - 1024u) /* a message minus its other contents */
+/* largest part of a list, in bytes: a message minus its other contents */
+#define PART_MAX (TTRPC_MESSAGE_MAX - 1024u)
 #define OBJECT_OVERHEAD 8u /* tag and length of one object in its list */
 
 struct nri_sync {

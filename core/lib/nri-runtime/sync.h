@@ -11,7 +11,7 @@ struct nri_sync_config {
 	struct rpc *rpc;
 	struct nri_existing all;
 	bool whole; /* send a single message of any size, for releases without parts */
-	uint64_t timeout_ms; /* per part */
+	uint64_t timeout_ms; /* time limit of one part */
 	/* Called at the end; m NULL: it failed, for the reason `why`. */
 	void (*done)(const Nri__SynchronizeResponse *m, const char *why, void *arg);
 	void *arg;

@@ -14,7 +14,8 @@
 #define VFIO "sys/devices/virtual/vfio/"
 /* depth of block devices that consist of others (dm on md on multipath on …) */
 #define DEVICE_DEPTH_MAX 8u
-#define DEVICE_VISITS_MAX 256u /* devices that one consists of; also ends a cycle of slaves */
+/* largest number of devices that a device consists of; also ends a cycle of slaves */
+#define DEVICE_VISITS_MAX 256u
 
 struct search {
 	const struct topo *t;

@@ -18,7 +18,7 @@
 
 #define KERNEL_GROUP 1u /* uevents of the kernel; the other groups are udev's */
 #define EVENT_MAX 8192u /* the kernel's events have at most 2 KiB, plus an action with its path */
-#define BURST_MAX 64u /* events before the loop handles others */
+#define BURST_MAX 64u /* largest number of events read before the loop handles other sockets */
 
 struct hotplug {
 	struct loop *loop;

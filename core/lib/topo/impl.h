@@ -17,11 +17,12 @@
 #define CPU_DIR "sys/devices/system/cpu"
 #define NODE_DIR "sys/devices/system/node"
 
-#define TOPO_MEMORY_MAX (64u << 20) /* bytes of a snapshot, and of the data for making one */
+/* largest memory of a snapshot, and of the data for making one, in bytes */
+#define TOPO_MEMORY_MAX (64u << 20)
 #define TOPO_FILE_MAX 16384u /* the longest file except lists of CPUs */
 #define TOPO_NO_UNIT UINT16_MAX
 #define TOPO_NO_INDEX UINT16_MAX
-#define TOPO_CACHE_INDEX_MAX 16u /* cacheN/index directories of a CPU */
+#define TOPO_CACHE_INDEX_MAX 16u /* largest number of cacheN/indexN directories of a CPU */
 #define TOPO_CACHE_LEVEL_MAX 8u
 #define TOPO_DISTANCE_MAX 65535
 

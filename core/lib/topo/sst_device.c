@@ -7,7 +7,8 @@
 #include "core/lib/topo/sst_impl.h"
 #include "core/lib/util/cleanup.h"
 
-#define TPMI_PACKAGE_MAX 255u /* packages are transferred in one byte */
+/* largest package number, because the interface transfers it in one byte */
+#define TPMI_PACKAGE_MAX 255u
 #define TPMI_PUNIT_MAX 31u
 
 int sst_command(const struct sst_device *d, unsigned long command, void *arg)

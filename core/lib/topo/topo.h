@@ -45,7 +45,7 @@ int topo_reread(const struct topo *old, struct topo **ret, struct err *err);
  * nodes. Takes effect at the next topo_reread(). Returns true if the setting differs from the
  * previous one.
  */
-#define TOPO_DEVICE_MAX 256u /* bytes of the setting with its NUL */
+#define TOPO_DEVICE_MAX 256u /* longest setting, in bytes, with its NUL */
 bool topo_set_device_nodes(struct topo *t, const char *setting);
 /* Accepts NULL; returns NULL. */
 struct topo *topo_free(struct topo *t);

@@ -8,7 +8,7 @@
 
 #include "core/lib/util/err.h"
 
-#define ADDRESS_MAX 256u /* bytes of an address */
+#define ADDRESS_MAX 256u /* largest size of an address, in bytes */
 
 struct address {
 	const char *path; /* path of a unix socket, within the text; NULL: TCP */

@@ -5,7 +5,7 @@
 
 #include "core/lib/util/loop.h"
 
-uint64_t clock_ms(void); /* monotonic */
+uint64_t clock_ms(void); /* monotonic, in milliseconds */
 uint64_t clock_us(void);
 uint64_t clock_ns(void);
 uint64_t clock_wall_ns(void);

@@ -12,7 +12,7 @@
 #define WIRE_I64 1u
 #define WIRE_LEN 2u
 #define WIRE_I32 5u
-#define VARINT_MAX 10u /* bytes */
+#define VARINT_MAX 10u /* largest size of an encoded varint, in bytes */
 
 /* Inlines the readers into each loop over fields: a list of a thousand containers has a quarter of
  * a million fields. */

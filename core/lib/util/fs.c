@@ -25,8 +25,8 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 
-#define LINKS_MAX 40 /* links within one path, as in the kernel */
-#define LIST_MEMORY_MAX (64u << 20) /* names of one directory */
+#define LINKS_MAX 40 /* largest number of links followed within one path, as in the kernel */
+#define LIST_MEMORY_MAX (64u << 20) /* largest memory for the names in one directory, in bytes */
 #define PIECE_MIN 2048 /* the kernel returns long files in pieces of a page */
 
 static const char *fs_relative(const char *path)

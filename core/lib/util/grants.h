@@ -16,9 +16,10 @@
 #include "core/lib/util/err.h"
 #include "proto/grants.pb-c.h"
 
-#define GRANTS_MAX 512u /* grants of one pod */
-#define GRANTS_BYTES_MAX (1u << 20) /* bytes of the packed message of one pod */
-#define GRANT_ITEMS_MAX 128u /* environment variables, mounts … of one grant */
+#define GRANTS_MAX 512u /* largest number of grants of one pod */
+#define GRANTS_BYTES_MAX (1u << 20) /* largest size of the packed message of one pod, in bytes */
+/* largest number of items of one kind (environment variables, mounts …) in a grant */
+#define GRANT_ITEMS_MAX 128u
 #define GRANT_NAME_MAX 256u
 #define GRANT_PATH_MAX 4096u
 #define GRANT_VALUE_MAX 65536u

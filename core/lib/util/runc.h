@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define RUNC_SIZE_MAX (128u << 20) /* bytes of the binary that are searched */
+#define RUNC_SIZE_MAX (128u << 20) /* largest part of the runc binary that is searched, in bytes */
 
 struct runc_version {
 	unsigned major, minor, patch;

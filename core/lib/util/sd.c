@@ -19,7 +19,7 @@
 #define LISTEN_FDS_MAX 64
 
 struct sd {
-	int fd; /* -1: not under systemd */
+	int fd; /* socket of systemd; -1: not started by systemd */
 	struct sockaddr_un address;
 	socklen_t address_len;
 	struct loop_timer *watchdog;

@@ -18,15 +18,17 @@
  * PluginPreStart and PluginRemove. */
 #define AGENT_FEATURE_PLUGINS "resource-plugins"
 
-#define AGENT_CONFIG_TIMEOUT_MS 60000u /* time to try and apply a configuration */
-#define AGENT_EVICT_TIMEOUT_MS 45000u /* longer than the time limit of the API server */
-#define AGENT_EVENTS_MAX 32u /* events per message */
+/* time limit for trying and applying a pushed configuration */
+#define AGENT_CONFIG_TIMEOUT_MS 60000u
+/* time limit of an eviction; longer than that of the API server */
+#define AGENT_EVICT_TIMEOUT_MS 45000u
+#define AGENT_EVENTS_MAX 32u /* largest number of events per message */
 #define AGENT_ADJUSTMENTS "Adjustments" /* kind of the object of SetAdjustments */
-#define AGENT_CONFIG_MAX (1u << 20) /* bytes of all sections of a configuration */
+#define AGENT_CONFIG_MAX (1u << 20) /* largest size of all sections of a configuration, in bytes */
 #define AGENT_SECTIONS_MAX 48u
-#define AGENT_NODE_MAX (1u << 20) /* bytes of an encoded Node */
-#define AGENT_SET_PODS_MAX (2u << 20) /* bytes of one SetPods */
-#define AGENT_NODE_ITEMS_MAX 1024u /* entries of each list of a Node */
+#define AGENT_NODE_MAX (1u << 20) /* largest size of an encoded Node, in bytes */
+#define AGENT_SET_PODS_MAX (2u << 20) /* largest size of one SetPods, in bytes */
+#define AGENT_NODE_ITEMS_MAX 1024u /* largest number of entries of each list of a Node */
 
 /* Time limit for the kubelet's answer, after which the agent gives up. */
 #define AGENT_GET_MS 1000u
@@ -34,25 +36,27 @@
 
 /* Bytes of a message; the largest is a list of all pods of a node with their devices. */
 #define AGENT_MESSAGE_MAX (16u << 20)
-#define AGENT_NAME_MAX 256u /* bytes of the name of a pod, namespace, container or resource */
-#define AGENT_PODS_MAX 8192u /* pods of one list */
-#define AGENT_CONTAINERS_MAX 1024u /* containers of one pod */
-#define AGENT_RESOURCES_MAX 64u /* resources of one container */
-#define AGENT_CLAIM_DEVICES_MAX 64u /* devices of the claims of one container */
+#define AGENT_NAME_MAX 256u /* longest name of a pod, namespace, container or resource, in bytes */
+#define AGENT_PODS_MAX 8192u /* largest number of pods of one list */
+#define AGENT_CONTAINERS_MAX 1024u /* largest number of containers of one pod */
+#define AGENT_RESOURCES_MAX 64u /* largest number of resources of one container */
+#define AGENT_CLAIM_DEVICES_MAX 64u /* largest number of devices of the claims of one container */
 #define AGENT_FEATURES_MAX 32u
-#define AGENT_NAMESPACES_MAX 8u /* kinds of custom resources, besides the agent's own */
+/* largest number of kinds of custom resources, besides the agent's own */
+#define AGENT_NAMESPACES_MAX 8u
 
 #define AGENT_ALLOCATIONS_MS 2000u /* time limit of ListAllocations and GetAllocatable */
 
 #define AGENT_PLUGINS_MAX 32u
-#define AGENT_HINTS_MAX 512u /* hints for one resource of one container */
-#define AGENT_WANTED_MAX 512u /* requested resources of one pod */
+#define AGENT_HINTS_MAX 512u /* largest number of hints for one resource of one container */
+#define AGENT_WANTED_MAX 512u /* largest number of requested resources of one pod */
 /* Time limit of PrepareClaim, ReleaseClaim and ListClaims. */
 #define AGENT_CLAIM_MS 5000u
-#define AGENT_CLAIM_PODS_MAX 256u /* pods that may use one claim */
+#define AGENT_CLAIM_PODS_MAX 256u /* largest number of pods that may use one claim */
 #define AGENT_CLAIM_CPUS_MAX 8192
-#define AGENT_DEVICES_MAX 128u /* devices of the policy */
-#define AGENT_DEVICE_ITEMS_MAX 16u /* capacities and attributes of one device, each */
+#define AGENT_DEVICES_MAX 128u /* largest number of devices of the policy */
+/* largest number of capacities, and of attributes, of one device */
+#define AGENT_DEVICE_ITEMS_MAX 16u
 
 #define AGENT_PLUGINS_ARENA (64u << 20) /* memory for a message about plugins */
 

@@ -8,11 +8,11 @@
 
 /* bytes of a manifest, which is sent as text because the daemon may not see the client's files */
 #define CTL_TEXT_MAX (256u << 10)
-#define CTL_REQUEST_MAX (CTL_TEXT_MAX + (64u << 10)) /* bytes of a request */
+#define CTL_REQUEST_MAX (CTL_TEXT_MAX + (64u << 10)) /* largest size of a request, in bytes */
 #define CTL_ARGS_MAX 16u
-#define CTL_ARG_MAX 4096u /* bytes of one argument */
-#define CTL_PIECE_MAX (1u << 20) /* bytes of a document in one answer */
-#define CTL_DOCUMENT_MAX (128u << 20) /* bytes of a document */
+#define CTL_ARG_MAX 4096u /* largest size of one argument, in bytes */
+#define CTL_PIECE_MAX (1u << 20) /* largest piece of a document in one answer, in bytes */
+#define CTL_DOCUMENT_MAX (128u << 20) /* largest size of a document, in bytes */
 #define CTL_CONFIRM_MAX_S 86400u
 #define CTL_EVENTS_WAIT_MAX_MS 300000u
 

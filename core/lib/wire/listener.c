@@ -15,11 +15,11 @@
 #define LOG_SOURCE "wire"
 #define FOLDER_MODE 0755
 #define PAUSE_MS 1000u
-#define ACCEPTS_MAX 16u /* per turn of the loop */
+#define ACCEPTS_MAX 16u /* largest number of connections accepted in one turn of the loop */
 
 struct listener {
 	char *path;
-	int fd; /* -1: not open yet */
+	int fd; /* listening socket; -1: not open yet */
 	struct loop_io *io;
 	struct loop_timer *pause; /* between attempts while descriptors are short */
 	dev_t dev;

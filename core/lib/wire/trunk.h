@@ -62,6 +62,7 @@ struct trunk *trunk_free(struct trunk *trunk);
  */
 struct rpc *trunk_rpc(struct trunk *trunk, uint32_t conn);
 bool trunk_connected(const struct trunk *trunk);
-size_t trunk_unsent(const struct trunk *trunk); /* bytes */
+/* Returns the number of bytes that are not sent yet. */
+size_t trunk_unsent(const struct trunk *trunk);
 
 #endif

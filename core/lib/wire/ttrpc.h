@@ -16,8 +16,8 @@
 
 #define TTRPC_HEADER_SIZE 10u
 #define TTRPC_MESSAGE_MAX (4u << 20) /* data without header, the limit of a Go peer */
-#define TTRPC_NAME_MAX 128u /* bytes of a service or method name, with the NUL */
-#define TTRPC_TEXT_MAX 1000u /* bytes of a status text to send */
+#define TTRPC_NAME_MAX 128u /* size of a buffer for a service or method name, with the NUL */
+#define TTRPC_TEXT_MAX 1000u /* largest size of a status text to send, in bytes */
 
 enum ttrpc_type { TTRPC_REQUEST = 1, TTRPC_RESPONSE = 2, TTRPC_DATA = 3 };
 

@@ -16,7 +16,7 @@
 
 #define ARENA_BLOCK (16u << 10)
 #define CONFIG_ARENA (4u * AGENT_CONFIG_MAX)
-#define ERRORS_MAX (32u << 10) /* bytes that fit into the status of an object */
+#define ERRORS_MAX (32u << 10) /* largest text that fits into the status of an object, in bytes */
 
 /* ---- pushed configurations ------------------------------------------------------------------- */
 

@@ -14,7 +14,8 @@
 #include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "agent"
-#define RECENT_MAX 128u /* remembered pairs of kind and pod; the oldest is replaced first */
+/* number of remembered pairs of event kind and pod; the oldest is replaced first */
+#define RECENT_MAX 128u
 #define TELL_TIMEOUT_MS 10000u
 #define KEY_MAX 600u
 #define NS_PER_S UINT64_C(1000000000)

@@ -12,8 +12,8 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/wire/rpc.h"
 
-#define TELLER_QUIET_MS 200u /* collects events of that time into one message */
-#define TELLER_AGAIN_MS 60000u /* between events of one kind about one pod */
+#define TELLER_QUIET_MS 200u /* time within which events are collected into one message */
+#define TELLER_AGAIN_MS 60000u /* shortest time between two events of one kind about one pod */
 #define TELLER_BURST 20u
 #define TELLER_REFILL_MS 6000u
 

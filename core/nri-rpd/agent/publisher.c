@@ -26,7 +26,8 @@
 
 #define LOG_SOURCE "publish"
 #define ARENA_BLOCK (16u << 10)
-#define ARENA_LIMIT (32u << 20) /* memory for the zones of a policy */
+/* largest memory for the description of a policy's zones, in bytes */
+#define ARENA_LIMIT (32u << 20)
 #define TELL_TIMEOUT_MS 10000u
 
 struct publisher {

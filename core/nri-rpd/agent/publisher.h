@@ -11,7 +11,7 @@
 #include "core/lib/wire/rpc.h"
 
 #define PUBLISH_INTERVAL_MS 5000u
-#define PUBLISH_QUIET_MS 100u /* collects changes of that time into one message */
+#define PUBLISH_QUIET_MS 100u /* time within which changes are collected into one message */
 
 struct publisher;
 

@@ -25,7 +25,8 @@
 #include "core/nri-rpd/cache/hugepages.h"
 
 #define LOG_SOURCE "cache"
-#define DERIVED_SIBLINGS_MAX 256u /* per pod */
+/* largest number of containers of a pod whose requests are derived again */
+#define DERIVED_SIBLINGS_MAX 256u
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 

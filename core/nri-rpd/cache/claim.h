@@ -11,7 +11,8 @@
 #include "core/nri-rpd/cache/cache.h"
 
 #define CLAIM_UID_MAX 128u
-#define CLAIM_USERS_MAX 65536u /* bytes of all UIDs of pods, with a blank after each */
+/* largest size of the pods' UIDs of a claim, in bytes, with a blank after each */
+#define CLAIM_USERS_MAX 65536u
 #define CLAIM_NAME "claim" /* name of the container that stands for a claim */
 /* Kind of the CDI devices of claims; the device's name is the claim's UID. */
 #define CLAIM_CDI "nri-rp.nri.io/claim="

@@ -11,9 +11,9 @@
 #include "core/lib/conf/conf.h"
 
 #define FEED_PODS_MAX 4096u
-#define FEED_BYTES_MAX (32u << 20) /* memory of all pods */
-#define FEED_CTRS_MAX 64u /* per pod */
-#define FEED_AMOUNTS_MAX 16u /* extended resources per container */
+#define FEED_BYTES_MAX (32u << 20) /* largest memory of all reported pods, in bytes */
+#define FEED_CTRS_MAX 64u /* largest number of containers per pod */
+#define FEED_AMOUNTS_MAX 16u /* largest number of extended resources per container */
 #define FEED_AMOUNT_MAX (INT64_C(1) << 56) /* largest amount; sums stay within 64 bits */
 
 enum fed_kind { FED_APP, FED_INIT, FED_SIDECAR };

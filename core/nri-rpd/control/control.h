@@ -32,9 +32,11 @@
 #include "core/lib/util/err.h"
 #include "core/lib/util/loop.h"
 
-#define CTL_CLIENTS_MAX 32u /* connected at a time */
-#define CTL_JOBS_MAX 64u /* requests that are answered later, of all clients together */
-#define CTL_PLANS_MAX 2u /* trials of configurations among them; each is a process */
+#define CTL_CLIENTS_MAX 32u /* largest number of connected clients */
+/* largest number of requests that are answered later, of all clients together */
+#define CTL_JOBS_MAX 64u
+/* largest number of trials of configurations among these requests; each is a process */
+#define CTL_PLANS_MAX 2u
 
 struct ctl;
 

@@ -33,7 +33,7 @@
 #include "core/nri-rpd/pipeline/observe/status.h"
 #include "core/nri-rpd/pipeline/request/updates.h"
 
-#define NAMED_MAX 3u /* containers that a finding names */
+#define NAMED_MAX 3u /* largest number of containers that a finding names */
 #define RUNTIME_CONFIG_MAX (64u << 10) /* largest configuration of a runtime that is read */
 #define PLURAL(n) ((n) == 1 ? "" : "s")
 #define TOLERATION "tolerate-missing-plugins.nri-rp.io"

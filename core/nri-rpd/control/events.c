@@ -12,7 +12,7 @@
 #include "core/nri-rpd/control/events.h"
 #include "core/nri-rpd/control/server.h"
 
-#define WAKE_MS 10u /* collects a burst of events into one answer */
+#define WAKE_MS 10u /* time within which a burst of events is collected into one answer */
 
 void put_event(struct json *j, const struct event *e, uint32_t flags)
 {

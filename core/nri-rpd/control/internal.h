@@ -13,9 +13,9 @@
 #include "core/lib/wire/trunk.h"
 #include "proto/control.pb-c.h"
 
-#define CTL_DEBUG_MAX 512u /* bytes of a list of log sources */
+#define CTL_DEBUG_MAX 512u /* largest size of a list of log sources, in bytes */
 
-#define CTL_RESTS_MAX 4u /* long documents that a client reads at the same time */
+#define CTL_RESTS_MAX 4u /* largest number of long documents that a client reads at the same time */
 
 /* The part of a document that has not been sent. */
 struct rest {

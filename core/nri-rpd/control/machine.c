@@ -20,7 +20,8 @@
 /* ---- zones ----------------------------------------------------------------------------------- */
 
 #define ZONES_ARENA_BLOCK 16384u
-#define ZONES_ARENA_MAX (32u << 20) /* memory for a policy's description of its zones */
+/* largest memory for a policy's description of its zones, in bytes */
+#define ZONES_ARENA_MAX (32u << 20)
 
 struct zone_item {
 	const char *name, *value;

@@ -44,7 +44,7 @@
 #define CRUMB_STUCK_MS 3000u
 /* A crash outside of any module this soon after a call counts against every module in use. */
 #define CRUMB_SUSPECT_MS 10000u
-#define CRUMB_USED_MAX 16u /* modules in use that the file can name */
+#define CRUMB_USED_MAX 16u /* largest number of modules in use that the file can name */
 
 /* Thread that calls a module: the loop's or the worker's. */
 enum crumb_lane { CRUMB_LOOP, CRUMB_WORKER, CRUMB_N_LANES };

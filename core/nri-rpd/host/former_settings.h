@@ -15,7 +15,7 @@
 
 #define FOUND_FILE_MAX ((size_t)64 << 20)
 #define FOUND_CGROUPS "/sys/fs/cgroup/"
-#define FOUND_RECORDS_MAX 262144u /* records of files that are not restored yet */
+#define FOUND_RECORDS_MAX 262144u /* largest number of records of files that are not restored yet */
 
 /* Receives one record; value NULL: the file has been restored. */
 typedef int (*found_each)(void *arg, const char *path, const char *value);

@@ -31,12 +31,12 @@ struct crumb;
 struct loader;
 
 #define LOADER_PATHS_MAX 16u
-#define LOADER_MODULES_MAX 64u /* modules loaded in one process */
-#define LOADER_LIST_MAX 1024u /* files that loader_list inspects */
-#define LOADER_TEXT_MAX 256u /* bytes of summary and licence */
-#define LOADER_KEYS_MAX 4096u /* rows of a schema */
-#define LOADER_KEY_PATH_MAX 256u /* bytes of a row's path … */
-#define LOADER_KEY_TEXT_MAX 2048u /* … and of its other texts */
+#define LOADER_MODULES_MAX 64u /* largest number of modules loaded in one process */
+#define LOADER_LIST_MAX 1024u /* largest number of files that loader_list inspects */
+#define LOADER_TEXT_MAX 256u /* largest size of summary and licence, in bytes */
+#define LOADER_KEYS_MAX 4096u /* largest number of rows of a schema */
+#define LOADER_KEY_PATH_MAX 256u /* longest path of a schema key, in bytes */
+#define LOADER_KEY_TEXT_MAX 2048u /* longest other text of a schema key, in bytes */
 
 /* A loaded module. All members but `abi` and the origin of `schema` are in host memory. It lives as
  * long as its loader. */

@@ -19,10 +19,10 @@
 #include "core/lib/util/err.h"
 
 #define NOTE_BUILD_ID_MAX 32u /* bytes; longer ones are cut */
-#define NOTE_SEGMENT_MAX 65536u /* bytes of one PT_NOTE segment or note section */
-#define NOTE_HEADERS_MAX 512u /* program headers, section headers */
-#define NOTE_DYNAMIC_MAX 1024u /* entries of the dynamic section */
-#define NOTE_SYMBOLS_MAX 65536u /* dynamic symbols */
+#define NOTE_SEGMENT_MAX 65536u /* largest size of one PT_NOTE segment or note section, in bytes */
+#define NOTE_HEADERS_MAX 512u /* largest number of program headers, and of section headers */
+#define NOTE_DYNAMIC_MAX 1024u /* largest number of entries of the dynamic section */
+#define NOTE_SYMBOLS_MAX 65536u /* largest number of dynamic symbols */
 #define NOTE_RELOCATIONS_MAX 1048576u
 #define NOTE_COMPILER_INIT                                                                         \
 	64u /* bytes of the function that the compiler's start files put into .init */

@@ -29,7 +29,7 @@
 
 #define TRIAL_READ (64u << 10)
 #define TRIAL_READS_AT_ONCE 16u /* reads before other events get their turn */
-#define TRIAL_TICK_MS 100u /* between two checks of the child's time */
+#define TRIAL_TICK_MS 100u /* interval of checks of the child's time */
 /* limit of wall-clock time, as a multiple of the limit of used time */
 #define TRIAL_WAIT_FACTOR 12u
 

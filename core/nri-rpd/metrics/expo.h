@@ -11,8 +11,8 @@
 
 #include "core/lib/util/buf.h"
 
-#define EXPO_NAME_MAX 200u /* bytes of a family's name */
-#define EXPO_LABELS_MAX 8192u /* bytes of a sample's labels */
+#define EXPO_NAME_MAX 200u /* largest size of a family's name, in bytes */
+#define EXPO_LABELS_MAX 8192u /* largest size of a sample's labels, in bytes */
 #define EXPO_HELP_MAX 1024u /* bytes; longer texts are cut */
 
 enum expo_type { EXPO_GAUGE, EXPO_COUNTER, EXPO_HISTOGRAM };

@@ -36,10 +36,10 @@
  * connections that this applies to. */
 #define METRICS_YOUNG_MS 100u
 #define METRICS_ACCEPTED_MAX 256u
-#define METRICS_HEADER_MAX 8192u /* bytes of a request */
-#define METRICS_REQUEST_MS 2000u /* time until a request is complete */
-#define METRICS_STALLED_MS 2000u /* time without progress of sending the answer */
-#define METRICS_ANSWER_MS 10000u /* time until the whole answer is sent */
+#define METRICS_HEADER_MAX 8192u /* largest size of a request, in bytes */
+#define METRICS_REQUEST_MS 2000u /* time limit for a request to arrive completely */
+#define METRICS_STALLED_MS 2000u /* time limit for sending an answer without progress */
+#define METRICS_ANSWER_MS 10000u /* time limit for sending the whole answer */
 #define METRICS_SAMPLES_MAX 50000u /* samples of modules in one scrape; more are left out */
 
 struct metrics;

@@ -11,8 +11,9 @@
 #include <nri-rp/calculator.h>
 
 #define AGGREGATE_POINTS 128u
-#define AGGREGATE_STEP_MS 14000u /* points that follow sooner are left out */
-#define AGGREGATE_MAX_MS (30 * 60 * 1000) /* age of the oldest points */
+/* shortest time between two points; readings that follow sooner are left out */
+#define AGGREGATE_STEP_MS 14000u
+#define AGGREGATE_MAX_MS (30 * 60 * 1000) /* age at which points are dropped */
 #define AGGREGATES_MAX 8u
 
 struct aggregate_point {

@@ -9,7 +9,8 @@
 #include "core/lib/util/err.h"
 
 #define NR_DEVICES_MAX 1024u
-#define NR_INVENTORY_MAX (FRAGMENT_TEXT_MAX - 64u) /* bytes */
+/* largest size of the inventory of devices, in bytes */
+#define NR_INVENTORY_MAX (FRAGMENT_TEXT_MAX - 64u)
 
 /* Devices; all zeros: none. Texts are owned by the fragment. */
 struct nr_devices {

@@ -14,10 +14,11 @@
 #include "core/nri-rpd/host/instance.h"
 #include "core/lib/util/err.h"
 
-#define NR_ITEMS_MAX 256u /* resources, or labels, or annotations of one result or Node */
+/* largest number of resources, labels or annotations of a result or Node */
+#define NR_ITEMS_MAX 256u
 #define NR_ZONES_MAX 64u
-#define NR_NAME_MAX 253u /* bytes of a key */
-#define NR_TEXT_MAX 65536u /* bytes of a value */
+#define NR_NAME_MAX 253u /* largest size of a key, in bytes */
+#define NR_TEXT_MAX 65536u /* largest size of a value, in bytes */
 
 struct nr_value {
 	char *name;
@@ -54,7 +55,8 @@ int nr_result_annotate(struct nr_result *r, const char *key, const char *value);
 int nr_result_label(struct nr_result *r, const char *key, const char *value);
 void nr_result_remove(struct nr_result *r, const char *name);
 
-#define NR_CALCULATORS_MAX 32u /* number of bits of nr_asking.kept */
+/* largest number of calculators: nr_asking.kept has a bit for each */
+#define NR_CALCULATORS_MAX 32u
 
 /* Time that a call of a calculator should not exceed, because the loop waits for it. */
 #define NR_BUDGET_MS 1000u

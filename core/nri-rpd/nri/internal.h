@@ -15,11 +15,11 @@
 #include "proto/nri.pb-c.h"
 
 #define NRI_VERSION "v0.12.2"
-#define NRI_REQUEST_ARENA (256u << 20) /* memory for one decoded request */
+#define NRI_REQUEST_ARENA (256u << 20) /* largest memory for one decoded request, in bytes */
 #define NRI_SYNC_OBJECTS_MAX                                                                       \
 	131072u /* pods and containers of one Synchronize, all parts together … */
 #define NRI_SYNC_BYTES_MAX (512u << 20) /* … and their bytes */
-#define NRI_WAITING_BYTES_MAX (256u << 20) /* bytes of waiting requests */
+#define NRI_WAITING_BYTES_MAX (256u << 20) /* largest size of all waiting requests, in bytes */
 #define ARENA_BLOCK (64u << 10)
 
 /* Events that every release of NRI since 0.2 supports: RunPodSandbox, StopPodSandbox,

@@ -23,7 +23,7 @@
 #define BACKOFF_FIRST_MS 50u
 #define BACKOFF_LAST_MS 2000u
 #define LATE_LAST_MS 60000u
-#define STABLE_MS 5000u /* a connection of at least this age resets the back-off */
+#define STABLE_MS 5000u /* smallest age of a connection whose end resets the back-off */
 #define REGISTER_TIMEOUT_MS 5000u
 #define UPDATE_TIMEOUT_MS 10000u
 #define RENEW_MS                                                                                   \

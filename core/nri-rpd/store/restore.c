@@ -13,8 +13,8 @@
 
 #define LOG_SOURCE "store"
 #define ARENA_BLOCK 16384u
-#define RECORDS_MAX (1u << 22) /* per log */
-#define WARNINGS 20u /* further ones are counted only */
+#define RECORDS_MAX (1u << 22) /* largest number of records in a log */
+#define WARNINGS 20u /* number of warnings that are logged; further ones are only counted */
 
 /* Record of the log. */
 struct found {

@@ -12,7 +12,7 @@
 #define UNCORE_DIR CPU_DIR "/intel_uncore_frequency"
 #define VALUE_MAX 64u
 #define CSTATES_SEEN_MAX 32u
-#define CPU_LIST_MAX 4096u /* the limit of sysfs */
+#define CPU_LIST_MAX 4096u /* size of a buffer for a list of CPUs, the limit of sysfs */
 
 /* The value of a file before its first change. Changes by other modules since then are recorded by
  * the host, if it has settings/1. */

@@ -21,8 +21,8 @@
 #define CTL_KINDS 4u
 #define CTL_BATCH 16u /* items of one job; small, because modules share the worker */
 #define CTL_TRIES_MAX 10u
-#define CTL_AGAIN_FIRST_MS 2000u /* first delay, doubled for each attempt … */
-#define CTL_AGAIN_LAST_MS 300000u /* … up to this */
+#define CTL_AGAIN_FIRST_MS 2000u /* delay of the second attempt; doubled for each further one */
+#define CTL_AGAIN_LAST_MS 300000u /* largest delay between two attempts */
 #define CTL_AGAIN_COOKIE UINT64_C(0xa6a1)
 
 struct ctl_ops {

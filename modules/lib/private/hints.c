@@ -313,7 +313,7 @@ struct numeric {
 	struct hints resources[HINTS_RESOURCES_MAX];
 	uint32_t n;
 	const struct hint *now[HINTS_RESOURCES_MAX], *best[HINTS_RESOURCES_MAX];
-	uint64_t masks[HINTS_RESOURCES_MAX]; /* nodes of `now` */
+	uint64_t masks[HINTS_RESOURCES_MAX]; /* for each resource, the nodes of its hint in `now` */
 	uint32_t best_preferred, best_size;
 	uint32_t left; /* combinations that may still be checked */
 };

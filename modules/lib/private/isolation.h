@@ -23,7 +23,7 @@
 #include <nri-rp/lib/section.h>
 
 #define ISOLATION_SLICES_MAX 8u
-#define ISOLATION_SLICE_MAX 64u /* length of a name, with the NUL */
+#define ISOLATION_SLICE_MAX 64u /* size of a buffer for a slice's name, with the NUL */
 
 #define ISOLATION_KEYS                                                                             \
 	SECTION_MAP("isolation", "What is kept off the exclusive CPUs of containers."),            \

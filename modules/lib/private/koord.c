@@ -15,7 +15,7 @@
 #define STAT_FIELDS 8u
 #define RATIO_MIN 1.0
 #define RATIO_MAX 10.0
-#define STALE_MS 10000 /* older usage is treated as unknown */
+#define STALE_MS 10000 /* age in milliseconds at which usage is treated as unknown */
 #define KUBELET "kubepods" /* part of the names of all cgroups of the kubelet's pods */
 
 int32_t koord_init(struct rp_instance *inst)

@@ -15,8 +15,9 @@
 #include <nri-rp/lib/ctr.h>
 #include <nri-rp/lib/section.h>
 
-#define POOLS_NAME_MAX 63u /* bytes of a pool's name */
-#define POOLS_LABEL_MAX (POOLS_NAME_MAX + 17u) /* with an instance number and the NUL */
+#define POOLS_NAME_MAX 63u /* largest size of a pool's name, in bytes */
+/* size of a buffer for a pool's name, an instance number and the NUL */
+#define POOLS_LABEL_MAX (POOLS_NAME_MAX + 17u)
 
 /* Rows of a schema for the keys that pools_read() reads. */
 #define POOLS_KEYS                                                                                 \

@@ -21,7 +21,7 @@
 #include "core/nri-rpd/host/service/work.h"
 
 #define LOG_SOURCE "module"
-#define MOVE_PORTION 1024u /* pages per system call */
+#define MOVE_PORTION 1024u /* number of pages per system call */
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 

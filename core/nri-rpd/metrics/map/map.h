@@ -25,9 +25,10 @@
 #include "core/nri-rpd/metrics/metrics.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
 
-#define MAP_REQUESTS_MAX 16u /* concurrent requests, of which … */
-#define MAP_STREAMS_MAX 8u /* … streams of events */
-#define MAP_TRIES_MAX 1u /* … trials of a pod, each of which needs a process */
+/* largest number of concurrent requests, including streams and trials */
+#define MAP_REQUESTS_MAX 16u
+#define MAP_STREAMS_MAX 8u /* largest number of streams of events */
+#define MAP_TRIES_MAX 1u /* largest number of trials of a pod, each of which needs a process */
 #define MAP_TRY_MS 60000u /* time limit of a trial, with the sending of its answer */
 #define MAP_QUIET_MS 15000u /* interval of empty messages on a stream without events */
 #define MAP_STALLED_MS 30000u /* time limit of a stream whose reader takes no data */

@@ -11,7 +11,7 @@
 #include "core/nri-rpd/noderes/pass.h"
 
 #define LOG_SOURCE "node"
-#define UNIT 1000 /* thousandths */
+#define UNIT 1000 /* amounts are in thousandths of a unit */
 
 /* ---- copy of the Node ------------------------------------------------------------------------ */
 

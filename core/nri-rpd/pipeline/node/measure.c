@@ -9,7 +9,8 @@
 #include "core/nri-rpd/cache/usage.h"
 #include "core/lib/util/hash.h"
 
-#define OUTDATED_MS 30000u /* twice the longest interval of measurements */
+/* age at which a measurement is outdated: twice the longest interval of measurements */
+#define OUTDATED_MS 30000u
 
 struct used {
 	rp_ctr ctr;

@@ -30,9 +30,9 @@
 
 #define ZONE_NAME_MAX 32u
 #define APPS_KEY "nodeResources.hostApplications"
-#define FIRST_PASSES 2u /* needed to get two readings */
+#define FIRST_PASSES 2u /* number of passes needed to get two readings */
 #define FIRST_PASS_MS 2000u
-#define SAMPLE_MS 15000u /* between two readings of the node */
+#define SAMPLE_MS 15000u /* interval of readings of the node */
 #define PACE_MS 10000u /* shortest time between two passes, however often the Node changes */
 
 /* ---- configuration --------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include "core/lib/util/worker.h"
 
 #define LOG_SOURCE "node"
-#define UNIT 1000 /* thousandths */
+#define UNIT 1000 /* amounts are in thousandths of a unit */
 
 struct writing {
 	struct outcome *outcome;

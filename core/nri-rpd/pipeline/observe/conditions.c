@@ -17,7 +17,7 @@
 
 #define LOG_SOURCE "pipeline"
 
-#define STORE_LATE_MS 5000u /* age of data that waits to be stored */
+#define STORE_LATE_MS 5000u /* age of unsaved data at which the store is reported as late */
 
 struct look {
 	const struct pipeline *p;

@@ -142,7 +142,7 @@ void pipeline_on_event(struct pipeline *p, void (*fn)(void *arg), void *arg)
 
 /* ---- the log --------------------------------------------------------------------------------- */
 
-#define EVENT_LOG_MAX (4u << 20) /* size in bytes */
+#define EVENT_LOG_MAX (4u << 20) /* largest size of the event log, in bytes */
 
 static const struct reclog_head log_head = {
 	.kind = "events", .format = 1, .origin = "any", .version = NRI_RP_VERSION};

@@ -246,7 +246,8 @@ static int place_all(struct pipeline *p, const struct placing *a, Trial__Report 
 	return r ? r : decide_check(p, err);
 }
 
-#define LOSERS_NAMED 8u /* further containers are counted */
+/* largest number of containers that a message names; further ones are counted */
+#define LOSERS_NAMED 8u
 
 /* Containers that lose something in the same way. */
 struct losers {

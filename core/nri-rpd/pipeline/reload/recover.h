@@ -17,7 +17,7 @@ struct loop_timer;
 struct pipeline;
 
 #define RECOVER_FIRST_MS 500u /* delay of the first attempt, doubled after each */
-#define RECOVER_LAST_MS 60000u /* largest delay */
+#define RECOVER_LAST_MS 60000u /* largest delay between two attempts */
 
 struct recovery {
 	struct loop_timer *timer;

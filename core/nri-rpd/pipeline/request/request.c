@@ -37,7 +37,8 @@
 #include "core/nri-rpd/pipeline/request/decide.h"
 
 #define LOG_SOURCE "request"
-#define ALLOWED_MS 2000u /* default of a runtime that does not report its timeout */
+/* default timeout of requests for a runtime that does not report its timeout */
+#define ALLOWED_MS 2000u
 
 const uint32_t histogram_le_us[HISTOGRAM_BUCKETS - 1] = {10,   25,   50,    100,    250,    500,
 							 1000, 5000, 25000, 100000, 1000000};

@@ -27,7 +27,7 @@
 #include "core/nri-rpd/pipeline/wait/plugin_grants.h"
 
 #define LOG_SOURCE "sync"
-#define LATE_MAX 32u /* containers placed late that are reported one by one */
+#define LATE_MAX 32u /* largest number of containers placed late that are reported one by one */
 #define NS_PER_S UINT64_C(1000000000)
 
 void sync_begin(struct pipeline *p)

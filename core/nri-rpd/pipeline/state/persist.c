@@ -14,7 +14,7 @@
 
 #define LOG_SOURCE "store"
 
-#define QUIET_MS 250u /* time without a change */
+#define QUIET_MS 250u /* time without a change after which changes are saved */
 #define QUIET_RECORDS 1000u /* records since the last release; fewer free little memory */
 
 struct state_name {

@@ -17,7 +17,7 @@
 
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
 #define BOOT_ID_MAX 64
-#define OPEN_TRIES 3u /* immediate attempts of a start */
+#define OPEN_TRIES 3u /* number of immediate attempts of a start to open the store */
 #define OPEN_PAUSE_US 50000u
 /* interval of later attempts, while containers are placed without a store */
 #define OPEN_AGAIN_MS 2000u

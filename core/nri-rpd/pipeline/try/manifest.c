@@ -10,7 +10,7 @@
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/pipeline/try/manifest_pod.h"
 
-#define LISTS_MAX 8u /* levels of nested lists */
+#define LISTS_MAX 8u /* deepest nesting of lists */
 
 /* Kind of object with a template of pods. Paths are NULL for kinds without a number of replicas. */
 struct template_kind {

@@ -15,7 +15,7 @@
 #include "core/lib/util/arena.h"
 #include "core/lib/util/err.h"
 
-#define MANIFEST_CTRS_MAX 256u /* limit per pod */
+#define MANIFEST_CTRS_MAX 256u /* largest number of containers per pod */
 #define MANIFEST_PODS_MAX 256u
 #define MANIFEST_ALL_CTRS_MAX 2048u
 #define MANIFEST_NOTES_MAX 64u

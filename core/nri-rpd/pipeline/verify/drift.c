@@ -16,7 +16,7 @@
 #include "core/lib/util/str.h"
 
 #define LOG_SOURCE "drift"
-#define EVENTS_AT_ONCE 4096u /* buffer in bytes */
+#define EVENTS_AT_ONCE 4096u /* size of the buffer for file events, in bytes */
 
 struct watch {
 	int wd;

@@ -18,7 +18,7 @@
 
 #define LOG_SOURCE "devices"
 #define ARENA_BLOCK 256u
-#define ARENA_MAX (16u << 20) /* per pod */
+#define ARENA_MAX (16u << 20) /* largest memory of the devices of one pod, in bytes */
 #define KEPT_BLOCK (16u << 10)
 #define KEPT_MAX (64u << 20)
 #define NOTE_MAX 512u
