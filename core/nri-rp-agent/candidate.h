@@ -25,9 +25,9 @@ enum level { LEVEL_NODE, LEVEL_SHARED, N_LEVELS };
 struct candidate {
 	char *kind, *ns, *name, *uid;
 	char *generation; /* metadata.generation; for a ConfigMap its resourceVersion */
-	char *created; /* in RFC 3339, which sorts as text */
+	char *created; /* creation time in RFC 3339, which sorts as text */
 	bool config_map;
-	/* why the object is refused without asking the daemon; NULL: ask the daemon */
+	/* reason why the object is refused without asking the daemon; NULL: ask the daemon */
 	char *refused;
 	struct section {
 		char *name; /* key of a ConfigMap; "": the object as a whole */

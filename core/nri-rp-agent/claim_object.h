@@ -14,7 +14,7 @@ struct claim_object {
 	const char *request; /* name of the request; a subrequest is cut off */
 	size_t request_len;
 	const char *device, *share_id; /* share_id NULL: none */
-	int64_t cpus, memory; /* whole CPUs; bytes */
+	int64_t cpus, memory; /* allocated whole CPUs and bytes of memory */
 	const char *pods[AGENT_CLAIM_PODS_MAX]; /* UIDs of the pods that may use it */
 	uint32_t n_pods;
 };

@@ -45,7 +45,7 @@ struct cluster_config {
 	const char *node; /* name of the Node; NULL: $NODE_NAME, or the host name */
 	const char *ns; /* NULL: the agent's own namespace, or CLUSTER_DEFAULT_NAMESPACE */
 	const char *config_map;
-	const char *pods_socket; /* the kubelet's pods API */
+	const char *pods_socket; /* socket of the kubelet's pods API */
 	const char *kubelet_root, *cdi_dir; /* folders for claims (dra.h) */
 };
 

@@ -47,7 +47,7 @@ struct kube {
 	uint64_t hold_until_ms; /* end of a delay requested by the server */
 	char last_error[ERR_TEXT_MAX]; /* why the server is not reachable; "": reachable */
 	struct problem {
-		char *key, *text; /* what has failed, and the reason; NULL: unused entry */
+		char *key, *text; /* the failed operation and the reason; NULL: unused entry */
 	} problems[KUBE_PROBLEMS_MAX];
 	struct kube_written written[KUBE_WRITTEN_MAX];
 	unsigned n_written;

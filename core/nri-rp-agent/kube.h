@@ -84,7 +84,8 @@ struct kube_written {
 };
 void kube_set_written(struct kube *k, const char *what);
 unsigned kube_written(const struct kube *k, const struct kube_written **ret);
-const char *kube_unreachable(const struct kube *k); /* cause; "": reachable */
+/* Returns why the API server is not reachable; "": it is. */
+const char *kube_unreachable(const struct kube *k);
 const char *kube_server(const struct kube *k);
 /* Registers `changed`, which is called when a problem, a write or the reachability has changed,
  * from inside any function; it must not start or cancel calls. */
@@ -96,7 +97,7 @@ const char *kube_namespace(const struct kube *k); /* the agent's; NULL: unknown 
  * and the value, so that many agents do not retry at once. */
 struct kube_backoff {
 	struct backoff delay;
-	unsigned n_denied; /* consecutive refusals */
+	unsigned n_denied; /* number of consecutive refusals */
 };
 uint32_t kube_jitter(uint32_t below); /* random number below `below` */
 uint32_t kube_backoff_next_ms(struct kube_backoff *b);

@@ -23,8 +23,9 @@ int kubelet_call(struct kubelet *k, const char *path, const ProtobufCMessage *ms
 /* Additions of a call that is answered by a stream of messages. */
 struct kubelet_stream {
 	struct h2_fields metadata;
-	void (*message)(const uint8_t *payload, size_t n, void *arg); /* as of grpc_call_config */
-	struct grpc_call **call; /* set to the call, to cancel it */
+	/* receives a message, as in struct grpc_call_config */
+	void (*message)(const uint8_t *payload, size_t n, void *arg);
+	struct grpc_call **call; /* receives the call, so that it can be cancelled */
 };
 /* Starts a call like kubelet_call. */
 int kubelet_watch(struct kubelet *k, const char *path, const ProtobufCMessage *msg,

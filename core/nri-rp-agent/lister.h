@@ -19,7 +19,7 @@ struct lister;
 struct lister_config {
 	struct loop *loop;
 	struct link *link; /* must have ended its calls before lister_free() */
-	const char *socket; /* path to listen at */
+	const char *socket; /* path of the socket to listen at */
 	/* socket of the kubelet's pod-resources API; NULL: do not list devices */
 	const char *kubelet_socket;
 };

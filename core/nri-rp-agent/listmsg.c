@@ -102,7 +102,8 @@ static int check_devices(const ProtobufCBinaryData *list, size_t n, struct err *
 	return 0;
 }
 
-/* Accepts a pod of the kubelet without its CPUs and memory, which on this node are the daemon's. */
+/* Accepts a pod of the kubelet without its CPUs and memory, because the daemon assigns these on
+ * this node. */
 static int take_over(Podresources__ServedPod *pod, struct err *err)
 {
 	int r = 0;

@@ -68,7 +68,8 @@ struct agent {
 	struct link *link;
 	struct link *bridge; /* link to nri-rp-bridge; NULL: there is no bridge */
 	struct cluster *cluster; /* parts that need the API server; NULL: there is no cluster */
-	struct pod_feed *pods; /* without a cluster; NULL: none */
+	/* sends pods to the daemon if there is no cluster; NULL: there is one */
+	struct pod_feed *pods;
 	struct link_client client; /* callbacks of `link` for `pods` */
 	struct plugins *plugins; /* resource plugins; NULL: not enabled */
 	struct lister *lister; /* server of the pod-resources API; NULL: not enabled */

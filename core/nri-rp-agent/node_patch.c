@@ -99,10 +99,10 @@ bool wishes_recorded(const json_t *node, const char *resource)
 
 struct comparing {
 	json_t *node, *wanted, *record;
-	json_t *labels, *annotations; /* to be merged */
+	json_t *labels, *annotations; /* parts of the merge patch */
 	json_t *taints; /* the complete new list; NULL: no memory */
 	bool other_taints;
-	json_t *next; /* new record */
+	json_t *next; /* new record of the agent's items */
 	char *foreign;
 };
 

@@ -28,6 +28,6 @@ void verdicts_node_seen(const struct verdicts *v, const json_t *node);
 void verdicts_release(struct verdicts *v, const char *plural, const struct candidate *c);
 /* Removes the entry of this node. */
 void verdicts_withdraw(struct verdicts *v);
-bool verdicts_idle(const struct verdicts *v); /* no write is pending */
+bool verdicts_idle(const struct verdicts *v); /* Returns true if no write is pending. */
 
 #endif

@@ -30,7 +30,7 @@ struct place {
 };
 
 struct slice {
-	struct arena *arena; /* owns the slice */
+	struct arena *arena; /* arena that owns the slice */
 	const char *name, *driver, *pool;
 	int64_t generation; /* generation of the pool */
 	unsigned list; /* number of the last list that contained the slice */

@@ -17,8 +17,8 @@
 
 struct places;
 
-/* Starts the watch. kube NULL: there is no cluster, and no place is known. `settled` is called
- * later, once, when the first list is complete or not available. NULL: no memory. */
+/* Starts the watch; returns NULL without memory. kube NULL: there is no cluster, and no place is
+ * known. `settled` is called later, once, when the first list is complete or not available. */
 struct places *places_new(struct kube *k, const char *node, void (*settled)(void *arg), void *arg);
 struct places *places_free(struct places *s); /* accepts NULL; returns NULL */
 bool places_settled(const struct places *s);

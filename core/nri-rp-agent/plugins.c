@@ -41,7 +41,7 @@ struct plugins {
 	char *folder;
 	struct grpc_server *server;
 	struct unary_service service;
-	struct known_plugin *list; /* in the order of registration */
+	struct known_plugin *list; /* known plugins, in the order of registration */
 	unsigned n;
 	struct loop_timer *look, *tell;
 };

@@ -26,8 +26,8 @@
 /* Data of the last list about a pod; or a mark that the pod has ended, so that lists about it are
  * ignored. */
 struct known {
-	char *key; /* namespace/name */
-	uint8_t *packed; /* Agent__PodDevices */
+	char *key; /* key of the pod: namespace/name */
+	uint8_t *packed; /* devices of the pod, a packed Agent__PodDevices */
 	size_t len;
 	bool ended;
 	unsigned list; /* number of the last list that contained the pod */

@@ -34,7 +34,7 @@ struct seen_pod {
 	Agent__FedPod message;
 	uint8_t *packed; /* packed form of the message, for comparisons */
 	size_t packed_len;
-	bool untold, gone; /* not sent yet; gone: the removal must be sent */
+	bool untold, gone; /* untold: the pod was not sent yet; gone: its removal must be sent */
 	bool listed; /* present in the current list */
 	UT_hash_handle hh;
 };
@@ -50,7 +50,7 @@ struct pod_feed {
 	const char *source; /* sender of the last complete list; "": none */
 	char problem[ERR_TEXT_MAX]; /* why the kubelet does not serve its pods; "": it does */
 	bool state_untold; /* source or problem have changed */
-	struct seen_pod *pods; /* by UID */
+	struct seen_pod *pods; /* pods that were seen, by UID */
 	struct loop_timer *timer;
 	struct kube_backoff backoff;
 	bool known; /* a list has been complete */

@@ -34,7 +34,7 @@ struct report {
 	struct waiting *list; /* the first one is being written while `call` exists */
 	unsigned n;
 	struct kube_call *call;
-	struct loop_timer *timer; /* for the next attempt */
+	struct loop_timer *timer; /* timer of the next attempt */
 	struct kube_backoff backoff;
 	uint64_t n_lost;
 	void (*changed)(void *arg);

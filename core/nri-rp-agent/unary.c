@@ -11,8 +11,8 @@ struct unary {
 	struct grpc_served *served; /* call to answer; NULL: the caller has disconnected */
 	char *path;
 	struct buf request;
-	bool asked; /* the request is complete */
-	bool handled; /* handed over to handle() */
+	bool asked; /* the request has arrived completely */
+	bool handled; /* the request was passed to handle() */
 };
 
 static void unary_free(struct unary *u)

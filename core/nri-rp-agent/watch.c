@@ -23,7 +23,7 @@ enum state { LISTING, WATCHING, RESTING };
 
 struct watch {
 	struct kube *kube;
-	char *path, *selector; /* as a part of a query; "": none */
+	char *path, *selector; /* path and selector as a part of a query; "": none */
 	watch_fn fn;
 	void *arg;
 	enum state state;
@@ -33,7 +33,7 @@ struct watch {
 	/* resourceVersion from which the watch continues; "": not listed yet */
 	char version[VERSION_MAX];
 	char next_page[CONTINUE_MAX]; /* token of the next page of the list; "": the first page */
-	unsigned page; /* objects in a page */
+	unsigned page; /* largest number of objects in a page */
 	bool optional; /* an unavailable resource is not a problem */
 	bool missing; /* the kind has not existed for some time */
 	char last_error[ERR_TEXT_MAX]; /* last logged error */

@@ -59,9 +59,9 @@ int watch_feed(const struct watch_lines *l, const void *data, size_t n);
 struct watch_message {
 	/* WATCH_OBJECT, WATCH_GONE; WATCH_LISTED: a bookmark; WATCH_DENIED: an error */
 	enum watch_event event;
-	json_t *object; /* owned */
+	json_t *object; /* object of the event; owned */
 	const char *version; /* resourceVersion of `object`; NULL: none */
-	int error; /* for WATCH_DENIED: -ESTALE, -EAGAIN */
+	int error; /* error of WATCH_DENIED: -ESTALE, -EAGAIN */
 };
 /* Parses a line. Returns 0, or -EBADMSG if it is not an event. */
 int watch_parse(const char *text, size_t n, struct watch_message *ret);

@@ -25,7 +25,7 @@ struct writer {
 	struct loop_timer *timer;
 	struct kube_backoff backoff;
 	uint64_t next_ms; /* earliest time of the next write */
-	int last_error; /* last logged error */
+	int last_error; /* error logged last */
 };
 
 static void writer_later(struct writer *w, uint64_t not_before_ms)

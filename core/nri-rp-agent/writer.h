@@ -14,10 +14,10 @@ struct writer;
 
 struct writer_config {
 	const char *what; /* constant text for people */
-	const char *method, *path, *content_type; /* copied */
+	const char *method, *path, *content_type; /* parts of the request; copied */
 	uint32_t interval_ms; /* minimum time between two writes */
 	const char *missing; /* advice if the server does not have the kind; a constant, or NULL */
-	bool ends_with_it; /* if the object does not exist, drop the write */
+	bool ends_with_it; /* drop the write if the object does not exist */
 	/* Called after each attempt; may be NULL. Must not free the writer. */
 	void (*written)(const struct kube_answer *answer, void *arg);
 	void *arg;
@@ -28,6 +28,6 @@ struct writer *writer_free(struct writer *w); /* accepts NULL; returns NULL */
 /* Sets the content to write; equal content is written again, too. Returns 0 or -ENOMEM. */
 int writer_put(struct writer *w, const char *body);
 bool writer_idle(const struct writer *w); /* all wanted content has been written or was refused */
-bool writer_writing(const struct writer *w); /* a request is under way */
+bool writer_writing(const struct writer *w); /* Returns true while a request is running. */
 
 #endif

@@ -273,7 +273,7 @@ struct writing {
 	const struct cgroup_fs *c;
 	struct arena *a;
 	const char *cgroup;
-	struct change *changes; /* latest first */
+	struct change *changes; /* changes of files, the latest first */
 	unsigned written;
 	struct err *err;
 };

@@ -547,7 +547,7 @@ static void on_gone(void *arg)
 void cgroup_source_status(struct cgroup_source *s)
 {
 	if (!s->config.status || !s->plugin.nri)
-		return; /* during start or stop */
+		return; /* no walk during start or stop */
 	char text[SD_STATUS_MAX];
 	const char *top = kubepods_top(s->kubepods);
 	unsigned n = 0, unmanaged = 0;

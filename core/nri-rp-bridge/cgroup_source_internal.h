@@ -21,7 +21,7 @@ struct cgroup_source {
 	struct podlist *pods;
 	struct worker *writer; /* writes cgroup files; a write may take seconds */
 	struct loop_timer *reconcile, *soon;
-	uint64_t soon_ms; /* when `soon` is due */
+	uint64_t soon_ms; /* time at which `soon` is due */
 	bool advancing, again;
 	struct arena *sync_arena; /* messages of a Synchronize in progress */
 	uint64_t sync_ms; /* since when a Synchronize has waited for the pod list; 0: none waits */

@@ -17,9 +17,9 @@ const char *cri_info_parent(struct arena *a, const char *info);
 Cri__Resources *cri_spec_resources(struct arena *a, const json_t *spec);
 /* Facts about a container that have no field in ContainerStatus. */
 struct cri_about {
-	const char *cgroups_path; /* "" if unknown */
+	const char *cgroups_path; /* path of the cgroup in the OCI specification; "": unknown */
 	uint32_t pid;
-	Cri__Resources *resources; /* from the OCI specification; NULL: unknown */
+	Cri__Resources *resources; /* resources of the OCI specification; NULL: unknown */
 };
 /* Parses the JSON of a container's verbose status. Returns 0 or -ENOMEM. */
 int cri_info_container(struct arena *a, const char *info, struct cri_about *ret);

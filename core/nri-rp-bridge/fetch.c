@@ -20,7 +20,7 @@
 #define STATUS_OK 200u
 
 struct fetch {
-	struct kubeconfig access[2]; /* by port: readonly, secure */
+	struct kubeconfig access[2]; /* access to the ports: readonly, secure */
 	struct http *http[2];
 	struct http_call *call;
 	struct buf body;

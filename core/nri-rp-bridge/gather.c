@@ -30,7 +30,7 @@ struct gather {
 	Nri__PodSandbox **nri_pods;
 	Nri__Container **nri_ctrs;
 	size_t n_pods, n_ctrs;
-	struct cri_about *about; /* by container */
+	struct cri_about *about; /* descriptions of the containers, by index */
 };
 
 struct gather *gather_free(struct gather *g)

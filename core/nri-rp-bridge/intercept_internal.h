@@ -28,7 +28,7 @@ struct intercept {
 	 * requests */
 	char service[64];
 	struct intercept_call *calls;
-	struct gather *gather; /* in progress; NULL: none */
+	struct gather *gather; /* list of pods and containers that is being gathered; NULL: none */
 	struct events_listener listener;
 	bool heard; /* at least one event was received */
 	bool no_events; /* the runtime does not support events */

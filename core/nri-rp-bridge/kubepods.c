@@ -30,7 +30,7 @@
 enum watched_kind {
 	WATCHED_ABOVE, /* the topmost cgroup may appear in it */
 	WATCHED_CLASS, /* contains pods and QoS classes */
-	WATCHED_POD /* contains containers */
+	WATCHED_POD /* folder of a pod, which contains containers */
 };
 struct watched {
 	int wd;
@@ -47,7 +47,7 @@ struct kubepods {
 	struct loop_io *io;
 	struct loop_timer *quiet;
 	struct watched *watched;
-	char *changes[KUBEPODS_CHANGES_MAX]; /* cgroups, oldest first */
+	char *changes[KUBEPODS_CHANGES_MAX]; /* changed cgroups, the oldest first */
 	unsigned n_changes;
 	bool all; /* too many changes for the list, or unknown ones */
 	uint64_t n_listed;

@@ -30,7 +30,7 @@ struct cgroup_info {
 	char *uid; /* UID of the pod */
 	char *name; /* container: name in the message that was sent to the plugin; NULL: not sent */
 	enum told told;
-	uint64_t since_ms; /* when the cgroup was first seen */
+	uint64_t since_ms; /* time at which the cgroup was first seen */
 	bool known; /* pod: the pod list had it when the plugin was notified */
 	/* Container: shares, quota and memory limit that the plugin has accepted (listed), and
 	 * those of a resize sent to the plugin (asked). */
@@ -48,12 +48,12 @@ struct cgroup_info {
 };
 
 struct pod {
-	char *id; /* the plugin's */
+	char *id; /* id that the plugin knows */
 	char *cri_id; /* the runtime's; NULL: unknown */
 	struct packed msg;
 	struct cgroup_info info;
 	unsigned refs;
-	bool gone; /* removed from the tables */
+	bool gone; /* the object was removed from the tables */
 	bool stopped; /* the plugin was notified of the stop, or the event is queued */
 	bool leaving; /* the event of its removal is queued */
 	UT_hash_handle by_cri;
@@ -77,7 +77,7 @@ struct ctr {
 
 struct model {
 	struct pod *pods; /* by_cri: pods whose runtime's id is known */
-	struct ctr *ctrs; /* by_id: all containers */
+	struct ctr *ctrs; /* all containers, hashed by by_id */
 	struct ctr *ctrs_by_cri;
 };
 

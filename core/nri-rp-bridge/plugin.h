@@ -21,7 +21,7 @@ struct plugin_config {
 	struct loop *loop;
 	const char *socket; /* socket where plugins connect */
 	const char *name; /* name of the emulated runtime */
-	const char *without; /* for the log: what happens without a plugin */
+	const char *without; /* text for log messages: what happens without a plugin */
 	bool creates; /* the plugin places a container before the runtime creates it */
 	/* Callbacks get the plugin; those of NRI are described in struct nri_runtime_config. */
 	void (*synchronize)(void *plugin);
@@ -86,8 +86,8 @@ struct notice {
 	struct notice *prev, *next;
 };
 
-/* Creates a notice, to be sent with question_ask(). ctr NULL: it is about the pod. NULL: out of
- * memory, which is logged. */
+/* Creates a notice, to be sent with question_ask(). ctr NULL: the notice is about the pod. Without
+ * memory, logs that and returns NULL. */
 struct notice *notice_new(struct plugin *p, Nri__Event event, struct pod *pod, struct ctr *ctr);
 /* Frees the notice and lets the next question have its turn. */
 void notice_end(struct notice *n);

@@ -124,7 +124,7 @@ struct carry {
 struct carried {
 	struct carry *carry;
 	struct ctr *ctr;
-	struct packed resources; /* CRI message */
+	struct packed resources; /* packed resources, a CRI message */
 };
 
 static void carry_put(struct carry *c)

@@ -37,7 +37,7 @@ struct known_pod {
 
 struct podlist {
 	struct podlist_config config;
-	struct known_pod *pods; /* by UID */
+	struct known_pod *pods; /* known pods, by UID */
 	struct fetch *fetch;
 	struct feed *feed;
 	struct loop_timer *poll; /* next request to the kubelet */
@@ -47,7 +47,7 @@ struct podlist {
 	bool failing;
 	bool warned; /* logged that no source was configured */
 	bool changed; /* a pod has changed since the current list began */
-	unsigned empty; /* consecutive empty lists */
+	unsigned empty; /* number of consecutive empty lists */
 	char state[256];
 };
 

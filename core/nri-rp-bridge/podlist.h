@@ -28,7 +28,7 @@ struct podlist;
 struct podlist_config {
 	struct loop *loop;
 	enum pods_source source;
-	const char *kubelet; /* host name or address */
+	const char *kubelet; /* host name or address of the kubelet */
 	unsigned readonly_port, secure_port;
 	const char *token; /* file with the bearer token */
 	const char *ca; /* file; NULL: the kubelet's certificate is not verified */

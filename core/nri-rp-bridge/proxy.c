@@ -33,7 +33,7 @@ struct proxy {
 	struct grpc_server *server;
 	struct call *calls;
 	size_t n_buffered; /* bytes of all calls, as counted by intercepted_count */
-	struct loop_timer *sweep; /* armed while calls exist */
+	struct loop_timer *sweep; /* timer for time limits, armed while calls exist */
 };
 
 /* A direction of a call, for the log. */

@@ -13,8 +13,8 @@
 enum trace_level {
 	TRACE_OFF,
 	TRACE_NAME, /* method, result and duration */
-	TRACE_SHORT, /* also the number of bytes in both directions */
-	TRACE_FULL, /* also the messages */
+	TRACE_SHORT, /* also log the number of bytes in both directions */
+	TRACE_FULL, /* also log the messages */
 };
 
 struct trace_rule {

@@ -25,7 +25,7 @@ struct link {
 struct upstream {
 	struct loop *loop;
 	char *path;
-	struct link *links; /* newest first */
+	struct link *links; /* connections to the runtime, the newest first */
 	struct loop_timer *retry;
 	struct backoff backoff;
 	bool away; /* the runtime is away, as logged */

@@ -89,7 +89,7 @@ static int record_states(struct rig *r, struct churn *churn, struct buf *out, st
 struct disturbed {
 	bool dry; /* first tries each request as a trial */
 	bool still; /* containers only: no hotplug, no reloads */
-	bool restart; /* after each request */
+	bool restart; /* restart the module's instance after each request */
 	int (*record)(struct rig *r, struct churn *churn, struct buf *out, struct err *err);
 };
 

@@ -140,9 +140,9 @@ struct check {
  * the reason from check_skip(). */
 #define CHECK_SKIPPED 1
 struct check_case {
-	const char *name; /* "group/case" */
+	const char *name; /* name of the case, "group/case" */
 	uint32_t kinds; /* kinds of modules it applies to; 0: all */
-	uint32_t flags; /* CASE_… */
+	uint32_t flags; /* conditions for running the case, CASE_… */
 	int (*fn)(struct check *c, struct err *err);
 	const char *about; /* the requirement, in words */
 };

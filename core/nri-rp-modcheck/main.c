@@ -46,8 +46,8 @@ struct run {
 	struct report report;
 	struct crumb *crumb;
 	struct scene *scene;
-	uint32_t kinds; /* kinds of the module */
-	uint32_t role; /* kind being checked */
+	uint32_t kinds; /* kinds that the module has, as bits */
+	uint32_t role; /* kind that is being checked */
 	char closed[256]; /* name of the failed gate; "": none. Later cases are skipped. */
 	unsigned planned;
 	bool counting; /* only count the cases */

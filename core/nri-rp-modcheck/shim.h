@@ -50,13 +50,13 @@ struct shim {
 	void (*at_allocate)(struct shim *s, bool after);
 
 	/* results: */
-	uint64_t n_calls; /* calls that can fail */
+	uint64_t n_calls; /* number of calls so far that can fail */
 	bool fired;
 	const char *fired_in; /* name of the host function */
 	/* keys of annotations that the module has looked up */
 	char asked[SHIM_KEYS_MAX][SHIM_KEY_MAX];
 	unsigned n_asked;
-	unsigned n_jobs; /* submitted jobs */
+	unsigned n_jobs; /* number of submitted jobs */
 	uint64_t timers[SHIM_TIMERS_MAX]; /* cookies of the armed timers */
 	unsigned n_timers;
 	bool armed; /* a timer was armed at some time */

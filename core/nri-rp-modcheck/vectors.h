@@ -40,7 +40,8 @@ struct vector_kind {
 rp_cfg vector_in(const struct vector *v, const char *key);
 /* Returns a key of the input strategy, node or metrics. */
 rp_cfg vector_sub(const struct vector *v, const char *of, const char *key);
-int64_t vector_cpu(rp_cfg node, int64_t fallback); /* in milli-CPUs */
+/* Returns the value in milli-CPU, or the fallback. */
+int64_t vector_cpu(rp_cfg node, int64_t fallback);
 int64_t vector_bytes(rp_cfg node, int64_t fallback);
 int64_t vector_int(rp_cfg node, int64_t fallback);
 /* Records a difference unless the values are equal; RP_NOT_SET: absent. */

@@ -17,7 +17,7 @@ struct side {
 	int fd;
 	struct loop_io *io;
 	struct buf out; /* unsent bytes for this side */
-	bool ended; /* end of input reached */
+	bool ended; /* the end of the input was reached */
 	bool shut; /* output was shut down because the other side has ended */
 };
 

@@ -84,14 +84,14 @@ enum qos { QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT };
 
 /* Requests and limits; 0: none. */
 struct wants {
-	int64_t cpu_request, cpu_limit; /* in milli-CPUs */
-	int64_t memory_request, memory_limit; /* in bytes */
+	int64_t cpu_request, cpu_limit; /* CPU of the container, in milli-CPU */
+	int64_t memory_request, memory_limit; /* memory of the container, in bytes */
 };
 
 /* Effective resources of a container, as in an OCI specification. */
 struct resources {
 	int64_t shares, quota, period, memory_limit; /* SIM_NOT_SET if not set */
-	char *cpus, *mems; /* lists; "": all */
+	char *cpus, *mems; /* lists of CPUs and memory nodes; "": all */
 };
 
 enum ctr_state { CTR_CREATING, CTR_CREATED, CTR_RUNNING, CTR_EXITED };
@@ -139,7 +139,7 @@ struct sim {
 	struct loop_timer *wait_timer;
 	bool wait_over;
 	struct loop_signal *interrupts[2];
-	bool interrupted; /* by the user; all waits end */
+	bool interrupted; /* the user has interrupted the simulation; all waits end */
 
 	char work[PATH_MAX], root[PATH_MAX], socket[PATH_MAX], state[PATH_MAX], control[PATH_MAX];
 	char config[PATH_MAX], log[PATH_MAX];
@@ -168,7 +168,7 @@ struct sim {
 	json_t *updates; /* updates applied since the last query of them */
 	json_t *problems; /* mistakes of the plugin since the last query */
 	uint64_t n_updates, n_needless, n_problems, n_unsolicited, n_synchronizations;
-	void (*on_event)(json_t *event, void *arg); /* takes the reference */
+	void (*on_event)(json_t *event, void *arg); /* receives an event and its reference */
 	void *on_event_arg;
 };
 

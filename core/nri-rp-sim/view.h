@@ -24,14 +24,14 @@ struct view_cpu {
 
 struct view_node {
 	uint32_t id;
-	int64_t memory; /* in bytes */
+	int64_t memory; /* memory of the node, in bytes */
 };
 
 struct view {
 	struct arena *arena;
 	struct rp_idset present, online, isolated;
 	struct rp_idset nodes, memory; /* memory nodes, and those with memory */
-	uint32_t n_cpus; /* online CPUs */
+	uint32_t n_cpus; /* number of online CPUs */
 	struct view_cpu *cpus;
 	uint32_t *index_of; /* index in cpus by id, up to the last online CPU; VIEW_NONE: offline */
 	uint32_t n_ids;

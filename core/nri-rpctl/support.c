@@ -48,7 +48,8 @@ static const struct {
 	const char *argv[ARGS_MAX];
 	const char *what;
 	bool own; /* a command of this program */
-	bool configuration; /* with values of keys that may be secrets */
+	/* the file includes the configuration, with values of keys that may be secrets */
+	bool configuration;
 } programs[] = {
 	{"doctor.txt", {SELF, "doctor"}, "findings of nri-rpctl doctor", true, false},
 	{"topology.txt", {SELF, "topology"}, "the machine as a map", true, false},

@@ -38,8 +38,9 @@
 #define EXIT_USAGE 2
 #define EXIT_CONFIG 78
 #define SPEED_SELECT "/dev/isst_interface"
-#define READY_ANYWAY_MS 20000u /* report readiness to systemd, synchronized or not … */
-#define NO_RUNTIME_MS 3000u /* … or earlier, if there is no runtime to wait for */
+/* time after which readiness is reported to systemd, synchronized or not */
+#define READY_ANYWAY_MS 20000u
+#define NO_RUNTIME_MS 3000u /* READY_ANYWAY_MS if there is no runtime to wait for */
 
 struct daemon {
 	struct options options;

@@ -41,7 +41,7 @@ struct device {
 
 struct load_class {
 	const char *name;
-	enum tree_level level; /* TREE_CORE or TREE_L2 */
+	enum tree_level level; /* level of the units, TREE_CORE or TREE_L2 */
 	bool in_balloon; /* CPUs of one balloon also slow each other */
 };
 
@@ -73,7 +73,7 @@ struct type {
 	int share; /* enum tree_level, or -1: no sharing of idle CPUs */
 	uint32_t memory_types; /* MEMALLOC_… flags; 0: any type near the CPUs */
 	const char *cpu_class_name;
-	uint32_t cpu_class; /* index, or CPUCLASS_NONE */
+	uint32_t cpu_class; /* index of the CPU class, or CPUCLASS_NONE */
 	int32_t sched; /* index, or SCHEDCLASS_NONE */
 	int32_t mempolicy; /* index, or MEMPOLICY_NONE */
 	struct texts part_names;

@@ -86,7 +86,8 @@ int32_t devices_near(struct rp_instance *inst, rp_ctr ctr, const struct type *t,
 struct near *near_free(struct near *near); /* returns NULL */
 /* Sets s->near to the devices of the balloon, before a resize or a comparison. */
 void devices_look(struct state *s, const struct balloon *b);
-struct rp_ids devices_cpus(const struct state *s, uint32_t device); /* CPUs; uses s->near */
+/* Returns the CPUs near a device; uses s->near. */
+struct rp_ids devices_cpus(const struct state *s, uint32_t device);
 /* Updates the balloon's devices after a member joined or left. Devices count only while their
  * container is a member. */
 void devices_moved(const struct member *m, bool joined);

@@ -11,7 +11,7 @@
 #include "modules/balloons/stage.h"
 
 struct balloon_relief {
-	struct relief_unit units[RELIEF_UNITS_MAX]; /* by node number */
+	struct relief_unit units[RELIEF_UNITS_MAX]; /* units by node number */
 	struct rp_idset cpus[RELIEF_UNITS_MAX]; /* CPUs of each node */
 	uint32_t n_units, n_items;
 	struct relief_item items[RELIEF_ITEMS_MAX];

@@ -14,7 +14,7 @@
 
 enum undo_what {
 	UNDO_SETS, /* CPUs, shared CPUs and nodes of a balloon changed */
-	UNDO_FREE, /* free CPUs changed */
+	UNDO_FREE, /* the set of free CPUs has changed */
 	UNDO_ADD, /* a balloon was added */
 	UNDO_REMOVE, /* a balloon was removed from index `at` */
 	UNDO_JOIN,

@@ -74,11 +74,11 @@ struct state {
 	struct table by_ctr; /* struct member by container */
 	struct table by_pod; /* first struct member of a pod */
 	struct memalloc *memory; /* accounting of memory; NULL: no type pins memory */
-	struct rp_idset *load_cpus; /* by load class: CPUs slowed by it */
+	struct rp_idset *load_cpus; /* CPUs slowed by each load class */
 	/* by type: smallest request that found no room in the current retry of waiting
 	 * containers */
 	int64_t *refused;
-	uint8_t *counted; /* by type: visited marks of count_family() */
+	uint8_t *counted; /* marks of the types visited by count_family() */
 	/* Undo log of the running operation. */
 	struct undo *undo;
 	uint32_t n_undo, cap_undo;

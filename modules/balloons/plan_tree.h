@@ -39,7 +39,7 @@ struct tree {
 	uint32_t n_cpus, n_nodes;
 	uint32_t *cpus;
 	struct tree_node *nodes;
-	uint32_t largest[TREE_DEPTH_MAX]; /* by depth: CPUs of the largest node */
+	uint32_t largest[TREE_DEPTH_MAX]; /* CPUs of the largest node of each depth */
 	uint32_t *n_current, *n_free; /* scratch: number of the first i CPUs that are in each set */
 };
 
@@ -47,11 +47,11 @@ struct tree {
 struct plan_machine {
 	struct tree plain, spread;
 	struct rp_idset online, isolated;
-	uint32_t cpu_end; /* highest CPU id + 1 */
-	uint32_t *at[TREE_N_LEVELS]; /* by level and CPU: node of the plain tree */
-	uint32_t *node_of; /* by CPU: number of its NUMA node */
-	uint32_t *package_of, *die_of; /* by CPU: the kernel's package and die ids */
-	uint32_t *l3_of; /* by CPU: lowest CPU with the same L3 */
+	uint32_t cpu_end; /* highest id of a CPU, plus 1 */
+	uint32_t *at[TREE_N_LEVELS]; /* node of the plain tree, by level and CPU */
+	uint32_t *node_of; /* NUMA node number of each CPU */
+	uint32_t *package_of, *die_of; /* the kernel's package and die ids of each CPU */
+	uint32_t *l3_of; /* lowest CPU with the same L3 cache, for each CPU */
 };
 
 /* Reads the topology. Returns 0, or -RP_ENOMEM or -RP_EINVAL with a message. */

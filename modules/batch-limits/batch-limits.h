@@ -21,7 +21,7 @@
 #define BATCH_UNLIMITED (-1)
 
 struct batch_limits {
-	int64_t shares; /* 2 … 262144 */
+	int64_t shares; /* CPU shares, 2 … 262144 */
 	int64_t quota; /* microseconds per period, or BATCH_UNLIMITED */
 	int64_t memory; /* bytes, or BATCH_UNLIMITED */
 };

@@ -254,7 +254,7 @@ struct weight_files {
 	/* files for the default weight and for the weights of devices; equal on v2 */
 	const char *file, *devices;
 	bool v2;
-	bool wide; /* range 1 … 10000 */
+	bool wide; /* weights range from 1 to 10000 */
 	uint32_t initial; /* the kernel's initial value */
 };
 

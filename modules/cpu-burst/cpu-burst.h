@@ -29,7 +29,7 @@ enum burst_node burst_node_state(int64_t shared, int64_t used, int64_t threshold
 
 struct burst_config {
 	bool by_kernel, by_quota; /* means that the policy allows */
-	int64_t kernel_percent, quota_percent; /* percent of the limit */
+	int64_t kernel_percent, quota_percent; /* burst in percent of the limit */
 	/* seconds that a quota may be at its maximum; BURST_NO_PERIOD: no limit */
 	int64_t period_s;
 };
@@ -71,7 +71,7 @@ struct burst_item {
 	enum burst_way way;
 	int64_t limit; /* CPU limit of the container in milli-CPU */
 	int64_t quota_percent, kernel_percent; /* kernel_percent 0: no burst of the kernel */
-	int64_t ret_quota, ret_period; /* set by run: present values; quota -1: no limit */
+	int64_t ret_quota, ret_period; /* present values, set by run(); quota -1: no limit */
 };
 void burst_apply(const struct modhost *h, struct burst_item *b);
 

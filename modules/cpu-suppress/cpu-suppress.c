@@ -44,9 +44,9 @@ struct round {
 	int32_t failed;
 	int64_t busy_us, quota, period;
 	char cpus[VALUE_MAX]; /* present CPUs of the cgroup, as text */
-	const char *file; /* file to write … */
+	const char *file; /* file to write */
 	char value[VALUE_MAX];
-	char free_value[VALUE_MAX]; /* … and its value without suppression */
+	char free_value[VALUE_MAX]; /* value of the file without suppression */
 };
 
 const struct modhost *suppress_host(const struct rp_instance *inst)

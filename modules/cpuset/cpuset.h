@@ -43,7 +43,7 @@ struct rp_plan {
 	struct relief_settings relief;
 	struct isolation_keys isolation;
 	struct machine *machine;
-	struct bounds cpus; /* ALLOWED, RESERVED */
+	struct bounds cpus; /* allowed and reserved CPUs */
 };
 
 extern const struct rp_schema cpuset_schema;
@@ -64,7 +64,7 @@ struct looked {
 	uint32_t n; /* integer containers: number of CPUs */
 	bool forbids; /* the pod has a list of forbidden CPUs */
 	struct rp_idset forbidden;
-	const char *why; /* reason for the class */
+	const char *why; /* reason for the container's class */
 };
 
 void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, struct looked *ret);
@@ -78,7 +78,7 @@ bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idse
 /* ---- policy instance (cpuset.c) -------------------------------------------------------------- */
 
 struct population {
-	uint32_t n[N_CLASSES]; /* containers by class */
+	uint32_t n[N_CLASSES]; /* number of containers by class */
 	bool overlapping; /* the pool is empty, so shared containers use CPUs of others */
 	bool sharers; /* in a walk of sync_all(): a shared container waits for its turn */
 };

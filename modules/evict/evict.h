@@ -22,7 +22,7 @@
 /* Rules, named as in the annotation koordinator.sh/eviction-policy. */
 enum evict_rule {
 	EVICT_BE_CPU, /* BE pods get much less than they request */
-	EVICT_CPU, /* usage of the node */
+	EVICT_CPU, /* usage of the node's CPUs exceeds the threshold */
 	EVICT_CPU_ALLOCATABLE, /* requests exceed the overcommitted capacity */
 	EVICT_BE_MEMORY,
 	EVICT_MEMORY,
@@ -63,7 +63,7 @@ struct evict_pod {
 	rp_pod pod;
 	const char *name;
 	int64_t priority; /* numeric priority; if unknown, the one of the pod's class */
-	int64_t order, sub_priority; /* from its annotation and its label */
+	int64_t order, sub_priority; /* values of the pod's annotation and label */
 	bool is_be, opted_in;
 	bool leaves; /* the pod is being evicted already */
 	uint32_t features; /* rules that may choose the pod, as bits */
@@ -78,7 +78,7 @@ uint32_t evict_class(int64_t priority);
 /* The release that a rule requires. */
 struct evict_need {
 	enum evict_rule rule;
-	uint32_t amount; /* RP_NR_… */
+	uint32_t amount; /* resource to release, RP_NR_… */
 	uint32_t lent; /* EVICT_… of a rule by allocatable */
 	int64_t release;
 	int64_t priority_max; /* highest priority of evicted pods; RP_NOT_SET: any */

@@ -26,7 +26,7 @@ struct be_reading {
 };
 
 struct evict_rounds {
-	struct be_reading be[WINDOW_READINGS]; /* ring buffer */
+	struct be_reading be[WINDOW_READINGS]; /* ring buffer of readings of BE pods */
 	uint32_t n_be, next_be;
 	uint64_t cooled_ms[RP_NR_AMOUNTS]; /* monotonic time of the next possible eviction */
 	struct chosen *chosen;

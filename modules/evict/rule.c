@@ -100,7 +100,7 @@ static bool may_go(const struct evict_pod *p, const struct evict_need *need)
 	return by_be ? p->is_be : p->opted_in;
 }
 
-/* Returns the amount that the node gains when the pod is gone. */
+/* Returns the amount that the node gains when the pod has been removed. */
 static int64_t amount_of(const struct evict_pod *p, const struct evict_need *need)
 {
 	if (is_by_lent(need->rule))

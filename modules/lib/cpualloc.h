@@ -34,8 +34,10 @@ extern const char *const cpualloc_prio_names[];
 
 /* Steps of an allocation. Single threads are always the last step. */
 #define CPUALLOC_IDLE_PACKAGES 0x1u
-#define CPUALLOC_IDLE_CLUSTERS 0x2u /* only on machines with two kinds of cores */
-#define CPUALLOC_CACHE_GROUPS 0x4u /* only for two CPUs or more */
+/* take whole idle clusters; only on machines with two kinds of cores */
+#define CPUALLOC_IDLE_CLUSTERS 0x2u
+/* take groups of CPUs with a common cache; only for two CPUs or more */
+#define CPUALLOC_CACHE_GROUPS 0x4u
 #define CPUALLOC_IDLE_CORES 0x8u
 /*
  * Selects the rules of older policies instead of a step.
@@ -61,7 +63,7 @@ extern const char *const cpualloc_prio_names[];
 struct cpualloc_cpu {
 	uint32_t cpu;
 	uint32_t package, die, cluster, core, node;
-	uint32_t kind; /* RP_CORE_… */
+	uint32_t kind; /* kind of the core, RP_CORE_… */
 	uint32_t epp; /* energy performance preference; RP_EPP_UNKNOWN: unknown */
 	uint64_t base_khz; /* base frequency; 0: unknown */
 };

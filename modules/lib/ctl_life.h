@@ -33,13 +33,13 @@ struct ctl_item {
 	rp_ctr ctr; /* container of the item, whose earlier item it replaces; 0: none */
 	uint32_t kind; /* below 4; only items of one kind and container replace each other */
 	uint32_t result; /* RP_APPLY_…, set by run */
-	uint32_t final; /* set by run: another attempt would be of no use */
-	uint32_t n_writes; /* set by run; summed up in the instance */
+	uint32_t final; /* another attempt would be of no use; set by run() */
+	uint32_t n_writes; /* number of written files, set by run() and summed up in the instance */
 	char *ref; /* reference to the container's cgroup, for cgroup_find() */
 	struct rp_plan *plan; /* plan of the time when the item was added, which lives as long */
 	uint32_t serial; /* number of the container's change (ctl_life_item) */
 	bool revokes; /* everything of the container is to be revoked */
-	bool again; /* set by done: the item is queued once more */
+	bool again; /* the item must be queued once more; set by done() */
 	char text[CTL_TEXT_MAX]; /* the reason, unless the result is RP_APPLY_DONE */
 };
 
@@ -47,7 +47,8 @@ struct ctl_item {
 void ctl_say(struct ctl_item *item, uint32_t result, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* [worker] Finds the directory of an item's cgroup, as cgroup_find(); says a failure. */
+/* [worker] Finds the directory of an item's cgroup like cgroup_find(); reports a failure in the
+ * item. */
 int32_t ctl_find_cgroup(const struct modhost *h, struct ctl_item *item, const char *controller,
 			char *buf, uint32_t size);
 
@@ -104,7 +105,7 @@ struct ctl_life_ops {
 	/* Reports the metrics of the controller. */
 	int32_t (*collect)(struct rp_instance *inst, const struct rp_metric_sink *sink);
 	const struct rp_schema *schema;
-	const struct rp_state *state; /* instead of `records` */
+	const struct rp_state *state; /* state of the module, instead of `records` */
 	const struct rp_decision *decision;
 };
 

@@ -265,7 +265,7 @@ static void forget_sync(struct life *l)
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	struct life *l = life_of(inst);
-	l->waiting = true; /* possibly */
+	l->waiting = true; /* a container may be waiting */
 	forget_sync(l);
 	int32_t r = l->plan ? l->ops->rolled_back(inst) : 0;
 	return l->plan && !r ? life_do_done(inst, 0) : r;

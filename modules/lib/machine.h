@@ -24,16 +24,16 @@ enum machine_level {
 	MACHINE_N_LEVELS
 };
 
-#define MACHINE_NOWHERE UINT32_MAX /* in no unit of this level */
+#define MACHINE_NOWHERE UINT32_MAX /* the CPU is in no unit of this level */
 
 struct machine_unit {
 	uint32_t id; /* the kernel's number; for dies, cores and threads the lowest CPU */
 	uint32_t n_cpus;
-	const uint32_t *cpus; /* ascending */
+	const uint32_t *cpus; /* CPUs of the unit in ascending order */
 };
 
 struct machine_level_units {
-	struct machine_unit *units; /* ordered by lowest CPU */
+	struct machine_unit *units; /* units ordered by their lowest CPU */
 	uint32_t n_units;
 	uint32_t *unit_of; /* index: CPU id; index into units, or MACHINE_NOWHERE */
 	uint32_t *cpus; /* memory of the units' lists */
@@ -52,7 +52,7 @@ struct machine {
 	struct rp_idset online, isolated;
 	struct machine_level_units level[MACHINE_N_LEVELS];
 	/* Preallocated memory for callers that order units, so that an allocation cannot fail. */
-	struct machine_rank *ranks; /* for the units of any level */
+	struct machine_rank *ranks; /* scratch space for ranks of the units of any level */
 	uint32_t *place[MACHINE_N_LEVELS]; /* position of each unit of a level in such a list */
 };
 
@@ -79,7 +79,7 @@ void machine_whole_cores(const struct machine *m, struct rp_ids from, struct rp_
 /* Stores all CPUs of the units of a level that contain a CPU of `cpus`. */
 void machine_surround(const struct machine *m, enum machine_level level, struct rp_ids cpus,
 		      struct rp_idset *ret);
-/* Stores the lowest of these CPUs in each core. */
+/* Stores the lowest CPU of each core among these CPUs. */
 void machine_one_per_core(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret);
 /* Stores the CPUs of NUMA nodes, given by number. */
 void machine_cpus_of(const struct machine *m, struct rp_ids nodes, struct rp_idset *ret);

@@ -5,7 +5,7 @@
 struct picking {
 	const struct machine_level_units *cores;
 	struct rp_idset free, got;
-	uint32_t n; /* CPUs still to be chosen */
+	uint32_t n; /* number of CPUs still to be chosen */
 };
 
 static void machine_pack_take(struct picking *k, uint32_t cpu)

@@ -45,7 +45,7 @@ typedef uint64_t memalloc_mask;
 #define MEMALLOC_PRIO_GUARANTEED 16384u
 #define MEMALLOC_PRIO_PRESERVED 32766u
 #define MEMALLOC_PRIO_RESERVATION 32767u /* never moved */
-uint32_t memalloc_prio_of(uint32_t qos); /* priority of RP_QOS_… */
+uint32_t memalloc_prio_of(uint32_t qos); /* Returns the priority for a class RP_QOS_…. */
 
 /* Returns the type of a name, DRAM, PMEM or HBM in any case of letters; 0: another text. */
 uint32_t memalloc_type_of(const char *name);
@@ -86,7 +86,7 @@ struct memalloc_node {
 };
 
 struct memalloc_machine {
-	const struct memalloc_node *nodes; /* ascending by id */
+	const struct memalloc_node *nodes; /* nodes in ascending order of their ids */
 	/* n_nodes × n_nodes, [from * n_nodes + to]; 0: unknown, farther than all others */
 	const uint32_t *distance;
 	uint32_t n_nodes;

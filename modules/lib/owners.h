@@ -36,7 +36,7 @@ void owners_join(struct owners *o, struct rp_ids cpus);
 void owners_leave(struct owners *o, struct rp_ids cpus);
 /* Makes all CPUs free. */
 void owners_clear(struct owners *o);
-/* Frees these CPUs, as far as the container owns them. */
+/* Makes these CPUs free, as far as the container owns them. */
 void owners_take(struct owners *o, rp_ctr ctr, struct rp_ids cpus);
 /* Makes all CPUs of a container free and stores them in ret. Returns their number. Checks all CPUs
  * that are not free. */

@@ -20,9 +20,10 @@ struct search {
 	int64_t size;
 	int64_t free[RELIEF_UNITS_MAX];
 	uint32_t n_candidates[RELIEF_UNITS_MAX];
-	uint32_t candidates[RELIEF_UNITS_MAX][RELIEF_CANDIDATES_MAX]; /* by relief_rank() */
-	int64_t largest[RELIEF_UNITS_MAX]; /* the largest candidate */
-	uint32_t unit; /* the wanted unit */
+	/* candidates of each unit, sorted by relief_rank() */
+	uint32_t candidates[RELIEF_UNITS_MAX][RELIEF_CANDIDATES_MAX];
+	int64_t largest[RELIEF_UNITS_MAX]; /* size of the largest candidate of each unit */
+	uint32_t unit; /* the wanted unit that is searched */
 	uint32_t max_moves;
 	uint32_t work;
 	/* The list being built. */

@@ -23,7 +23,7 @@ extern "C" {
 /* largest number of candidates of one unit: those of the lowest relief_rank() */
 #define RELIEF_CANDIDATES_MAX 14u
 #define RELIEF_ITEMS_MAX 256u /* items of all units; further ones are ignored */
-/* limit of tried moves; the search then returns the best list so far */
+/* largest number of tried moves; the search then returns the best list so far */
 #define RELIEF_WORK_MAX 20000u
 /* Cost of an exchange of exclusive CPUs, in bytes of migrated memory. */
 #define RELIEF_COST_EXCLUSIVE (INT64_C(1) << 30)

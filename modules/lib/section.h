@@ -97,7 +97,8 @@ uint64_t section_digest(const struct modhost *h, rp_cfg node);
 		##__VA_ARGS__                                                                      \
 	}
 
-/* Placement as in the original of the policy, where this project's default is a better one. */
+/* Key that selects the placement of the policy's original, where this project's default is a better
+ * one. */
 #define SECTION_PARITY                                                                             \
 	SECTION_BOOL("parity", "false",                                                            \
 		     "Choose CPUs in the order of the policy's original, which packs worse than "  \

@@ -10,7 +10,7 @@
 
 /* A CPU set that becomes an attribute of each node's zone: the part in the node, empty or not. */
 struct zones_set {
-	const char *name; /* "shared cpuset" */
+	const char *name; /* name of the attribute, such as "shared cpuset" */
 	struct rp_ids cpus;
 };
 

@@ -14,7 +14,7 @@ struct rp_instance {
 	CTL_LIFE;
 	struct memqos_dir *dirs; /* used by the worker only */
 	bool sums_wanted;
-	char why[CTL_TEXT_MAX]; /* failure of the last sum */
+	char why[CTL_TEXT_MAX]; /* text of the failure of the last sum */
 };
 
 /* ---- configuration --------------------------------------------------------------------------- */

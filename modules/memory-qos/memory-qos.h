@@ -22,7 +22,7 @@
 enum memqos_class { MEMQOS_LSR, MEMQOS_LS, MEMQOS_BE, MEMQOS_CLASSES };
 
 struct memqos_rule {
-	int64_t min_percent, low_percent; /* percent of the request */
+	int64_t min_percent, low_percent; /* protected memory in percent of the request */
 	int64_t high_percent; /* percent of the way from request to limit; 0: no throttling */
 };
 
@@ -67,7 +67,7 @@ void memqos_apply(const struct modhost *h, struct memqos_item *item);
 struct memqos_dir {
 	char *path;
 	int64_t min, low;
-	bool has; /* a container is below it */
+	bool has; /* a container is below the directory */
 	struct memqos_dir *next;
 };
 

@@ -11,7 +11,7 @@ enum { KIND_VALUES, KIND_MOVE };
 struct rp_instance {
 	CTL_LIFE; /* the record of its table has the containers with a class */
 	struct ctl_table tiers; /* containers with a top-tier limit */
-	unsigned char *saved; /* both records */
+	unsigned char *saved; /* saved state: both records */
 	struct memory_migrations *migrations;
 };
 

@@ -93,7 +93,7 @@ struct memory_step {
 	/* with ctr 0: migrate.c reports the results, not the queue */
 	struct ctl_item item;
 	uint64_t serial; /* number of the migration */
-	struct rp_idset nodes; /* target nodes */
+	struct rp_idset nodes; /* target nodes of the migration */
 	uint32_t pid; /* position of the step: process */
 	uint64_t addr; /* position of the step: address; memory_step_run() advances both */
 	/* number of absent pages directly before the position in its mapping; memory_step_run()

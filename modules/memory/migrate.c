@@ -12,9 +12,9 @@
 #include "modules/memory/memory.h"
 
 #define FIRST_MS 3000u /* time for the runtime to receive and write the nodes */
-#define STEP_MS 10u /* shortest delay between two steps … */
-/* … doubled up to 640 ms while steps find only absent pages, since other modules use the worker
- * too */
+#define STEP_MS 10u /* shortest delay between two steps; see IDLE_SHIFT_MAX */
+/* Largest number of doublings of STEP_MS, up to 640 ms, while steps find only absent pages. Other
+ * modules use the worker too. */
 #define IDLE_SHIFT_MAX 6u
 #define EARLY_TRIES_MAX 20u
 /* largest number of passes over a container: busy pages may be movable later */
@@ -39,8 +39,8 @@ struct memory_migrations {
 	const struct modhost *h;
 	struct rp_instance *inst;
 	uint32_t kind;
-	struct migration *list; /* the first one is active */
-	/* a step of the first migration is running, unless this was dropped since */
+	struct migration *list; /* migrations; the first one is active */
+	/* a step of the first migration is running, unless the migration was dropped since */
 	bool under_way;
 	uint64_t last_serial;
 	uint64_t n_moved, n_left, n_done;

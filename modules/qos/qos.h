@@ -185,7 +185,7 @@ enum role {
 struct record {
 	uint32_t version;
 	uint16_t level, role;
-	uint32_t flags; /* ASK_… */
+	uint32_t flags; /* properties of the request, ASK_… */
 	uint32_t set; /* SET_…: settings made by the level */
 	int64_t cpu, mem;
 	uint64_t nodes; /* numbers of the nodes chosen by hints, as bits; 0: none */
@@ -212,7 +212,7 @@ struct entry {
 };
 
 struct table {
-	struct entry **list; /* by creation */
+	struct entry **list; /* entries sorted by creation */
 	/* In the order of list: hashes of the UIDs of grants, and of main containers that used one;
 	 * else 0. Thousands of them have a fraction of the entries' bytes. */
 	uint64_t *uids;

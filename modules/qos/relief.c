@@ -11,9 +11,9 @@
 struct qos_relief {
 	struct room room; /* CPUs that all other pods leave to the pod */
 	uint32_t n_items;
-	struct relief_unit units[RELIEF_UNITS_MAX]; /* by index of the plan's nodes */
+	struct relief_unit units[RELIEF_UNITS_MAX]; /* units by index of the plan's nodes */
 	struct relief_item items[RELIEF_ITEMS_MAX];
-	uint32_t entries[RELIEF_ITEMS_MAX]; /* indexes of the table */
+	uint32_t entries[RELIEF_ITEMS_MAX]; /* indexes of the items' entries in the table */
 	struct relief_move moves[RELIEF_MOVES_MAX];
 	struct ask asks[RELIEF_MOVES_MAX];
 };

@@ -15,7 +15,7 @@
 
 struct tids {
 	uint32_t *slots; /* hash table of thread ids; 0: the slot is free */
-	uint32_t n, cap; /* cap: power of two */
+	uint32_t n, cap; /* number of ids, and of slots (a power of two) */
 };
 
 static uint32_t *slot_of(const struct tids *t, uint32_t tid)

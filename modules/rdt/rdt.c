@@ -50,7 +50,7 @@ struct rp_instance {
 	struct known *known;
 	struct rdt_names usable; /* groups in which containers can begin */
 	struct rdt_names owned; /* groups without a class that still exist */
-	char *state; /* state as saved last */
+	char *state; /* state saved last */
 	bool reading;
 	bool measure; /* the host wants the figures of the next reading */
 	struct rdt_readings readings;

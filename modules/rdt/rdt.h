@@ -43,7 +43,7 @@ struct rdt_cache {
 };
 
 struct rdt_machine {
-	char root[RDT_PATH_MAX]; /* mount point */
+	char root[RDT_PATH_MAX]; /* mount point of resctrl */
 	struct rdt_cache cache[RDT_N_LEVELS];
 	struct {
 		bool present, mbps; /* mbps: the unit is MBps instead of percent */
@@ -72,7 +72,7 @@ struct rdt_share {
 struct rdt_entry {
 	bool all;
 	uint64_t ids[RDT_IDS_MAX / 64];
-	struct rdt_share part[RDT_N_PARTS]; /* shares of a cache */
+	struct rdt_share part[RDT_N_PARTS]; /* shares of a cache, by part */
 	uint32_t percent, mbps; /* shares of bandwidth; UINT32_MAX: not configured */
 	rp_cfg node;
 };
@@ -86,7 +86,7 @@ struct rdt_alloc { /* a key …Allocation */
 
 #define RDT_MB RDT_N_LEVELS
 struct rdt_shares {
-	struct rdt_alloc alloc[RDT_N_LEVELS + 1]; /* index: level, or RDT_MB */
+	struct rdt_alloc alloc[RDT_N_LEVELS + 1]; /* allocations by level, and RDT_MB */
 };
 
 struct rdt_partition {
@@ -100,7 +100,7 @@ struct rdt_class {
 	uint32_t partition;
 	struct rdt_shares shares;
 	rp_cfg node;
-	char *schemata; /* set by rdt_resolve() */
+	char *schemata; /* text for the group's schemata, set by rdt_resolve() */
 };
 
 enum rdt_monitoring {

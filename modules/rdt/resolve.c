@@ -18,7 +18,7 @@ struct resolver {
 	const struct modhost *h;
 	struct rdt_config *c;
 	const struct rdt_machine *m;
-	struct masks *masks[RDT_N_LEVELS][RDT_N_PARTS]; /* index: partition */
+	struct masks *masks[RDT_N_LEVELS][RDT_N_PARTS]; /* masks of each partition */
 	uint32_t *by_name; /* partitions in the order of their names */
 };
 

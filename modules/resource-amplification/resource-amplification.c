@@ -32,7 +32,7 @@ struct ratio {
 };
 
 struct rp_plan {
-	struct ratio ratios[RATIOS_MAX + 1]; /* by name */
+	struct ratio ratios[RATIOS_MAX + 1]; /* ratios sorted by resource name */
 	uint32_t n;
 };
 

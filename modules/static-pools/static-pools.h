@@ -36,7 +36,7 @@ struct list {
 struct pool {
 	char name[NAME_MAX_LEN + 1];
 	bool exclusive;
-	uint32_t first, n; /* range in plan->lists */
+	uint32_t first, n; /* range of the pool's lists in plan->lists */
 };
 
 struct rp_plan {
@@ -61,13 +61,13 @@ char *plan_lists_text(const struct rp_plan *p, const struct pool *pool);
 
 struct ask {
 	char pool[NAME_MAX_LEN + 1];
-	int64_t socket; /* number, or SOCKET_ANY */
+	int64_t socket; /* number of the socket, or SOCKET_ANY */
 	int64_t n; /* number of lists, for an exclusive pool */
 	bool no_affinity; /* the container pins itself */
 	/* Words after `cmk isolate` and its options in the command line; n_args 0: none. */
 	const char **args;
 	uint32_t n_args;
-	char *words; /* buffer of args */
+	char *words; /* buffer of the texts in args */
 };
 
 /* Reads the request of a container. Returns 0 or -RP_ENOMEM. Call ask_fini() in any case. */

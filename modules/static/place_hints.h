@@ -21,7 +21,7 @@ enum hint_policy {
 
 struct hint {
 	int preferred;
-	struct rp_idset nodes; /* NUMA nodes, by number */
+	struct rp_idset nodes; /* NUMA nodes of the hint, by number */
 	struct rp_idset cpus; /* free CPUs to use first */
 };
 

@@ -42,7 +42,7 @@ int32_t kubelet_packed(const struct machine *m, uint32_t options, struct rp_ids 
  */
 #define DISTRIBUTE_NOT 1
 #define DISTRIBUTE_STEPS 1000000u
-#define DISTRIBUTE_NODES_MAX 64u /* with more nodes CPUs are never distributed */
+#define DISTRIBUTE_NODES_MAX 64u /* number of nodes above which CPUs are never distributed */
 #define DISTRIBUTE_WIDE 16u /* above this number of nodes, */
 #define DISTRIBUTE_WIDE_MAX 4u /* a container is distributed over at most this many nodes */
 int32_t kubelet_distributed(const struct machine *m, uint32_t options, struct rp_ids free,

@@ -22,7 +22,7 @@ struct attempt {
 	struct rp_instance *inst;
 	struct grant *old;
 	struct request r;
-	memalloc_mask zone; /* current memory zone */
+	memalloc_mask zone; /* current memory zone of the container */
 	uint32_t n_log, n_moved; /* state of the ledger to return to if the attempt fails */
 	bool spread;
 	/* Target of the move. */

@@ -13,10 +13,10 @@
 
 struct relief_plan {
 	uint32_t n_units, n_items;
-	uint32_t pools[RELIEF_UNITS_MAX]; /* pools of the units */
+	uint32_t pools[RELIEF_UNITS_MAX]; /* index of the pool of each unit */
 	struct relief_unit units[RELIEF_UNITS_MAX];
 	struct relief_item items[RELIEF_ITEMS_MAX];
-	struct grant *grants[RELIEF_ITEMS_MAX]; /* grants of the items */
+	struct grant *grants[RELIEF_ITEMS_MAX]; /* grant of each item */
 	struct relief_move moves[RELIEF_MOVES_MAX];
 	uint32_t n_moves, unit;
 };

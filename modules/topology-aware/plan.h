@@ -82,7 +82,8 @@ struct rp_plan;
 int32_t tree_build(const struct modhost *h, struct rp_plan *p);
 /* Frees the pools of a plan. */
 void tree_free(struct rp_plan *p);
-uint32_t tree_find(const struct rp_plan *p, const char *name); /* NO_POOL: no such pool */
+/* Returns the index of the pool of that name; NO_POOL: none. */
+uint32_t tree_find(const struct rp_plan *p, const char *name);
 /* Returns the wanted level if the tree has it, otherwise the next level towards the root. */
 uint32_t tree_level(const struct rp_plan *p, uint32_t wanted);
 /* Returns the memory nodes near a pool that have one of the given memory types. */

@@ -53,7 +53,7 @@ struct conf;
 
 struct conf_problem {
 	bool warning; /* the configuration is usable nevertheless */
-	unsigned line, column; /* from 1; 0: unknown */
+	unsigned line, column; /* position of the problem, from 1; 0: unknown */
 	unsigned source; /* position of the source in reading order */
 	unsigned seq;
 	/* text on one line, with its place:
@@ -122,7 +122,7 @@ int conf_load(const char *path, const struct conf_schemas *schemas, struct conf 
 	      struct conf_errors *errs);
 
 struct conf_source {
-	const char *name; /* for messages: a file's path, "agent" */
+	const char *name; /* name of the source for messages: a file's path, or "agent" */
 	const char *text;
 	size_t len;
 	/* From the node agent: its sections replace whole sections of earlier sources, as far as
@@ -233,7 +233,7 @@ struct conf_core {
 		/* "host:port", "unix:PATH"; "": no server. instrumentation.httpEndpoint if
 		 * metrics.listen is not set */
 		const char *listen;
-		bool prometheus; /* serve /metrics */
+		bool prometheus; /* serve the metrics at /metrics */
 		bool map; /* serve /map, if only this machine can reach it */
 		struct conf_strings enabled, polled; /* globs of metric groups */
 		uint64_t collect_ms; /* time between two readings of containers' usage; 0: never */
@@ -242,7 +242,8 @@ struct conf_core {
 	} metrics;
 	struct {
 		enum log_level level;
-		struct conf_strings debug; /* in the format of log_set_debug */
+		/* sources of debug messages, in the format of log_set_debug */
+		struct conf_strings debug;
 		bool source;
 	} log;
 	enum conf_on_policy_error on_policy_error;
@@ -257,7 +258,7 @@ struct conf_core {
 		bool node_condition; /* the agent keeps a condition of the Node */
 		bool taint_when_away; /* taints the Node while containers are not placed */
 		bool pod_resource_api;
-		bool resource_slices; /* devices of claims, too */
+		bool resource_slices; /* list devices of claims, too */
 		const char *pod_source; /* "auto", "kubelet", "apiserver" */
 		bool pods; /* the agent reports pods: cluster, or pod_source is the kubelet */
 		struct conf_strings
@@ -305,7 +306,7 @@ int64_t conf_value(rp_cfg node, uint32_t type, int64_t fallback);
 double conf_number(rp_cfg node, double fallback);
 /* Returns true for a scalar that can only be text, "true" rather than true. */
 bool conf_quoted(rp_cfg node);
-uint32_t conf_line(rp_cfg node); /* from 1; 0 for NULL */
+uint32_t conf_line(rp_cfg node); /* Returns the line of a node, from 1; 0 for NULL. */
 
 #define CONF_PLACE_MAX 512u /* enough for most places; longer ones are cut */
 /* Writes "rp.conf:12:5"; "" for NULL. Returns buf. */

@@ -11,7 +11,7 @@
 
 struct documents {
 	struct arena *arena;
-	rp_cfg *roots; /* without empty documents */
+	rp_cfg *roots; /* roots of the documents that are not empty */
 	unsigned n_roots;
 };
 

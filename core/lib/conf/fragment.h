@@ -14,7 +14,7 @@
 
 struct fragment {
 	struct arena *arena;
-	struct fragment *next; /* for the caller's list */
+	struct fragment *next; /* next fragment of the caller's list */
 };
 
 /*

@@ -23,7 +23,7 @@
 
 struct conf_file {
 	const char *name;
-	unsigned number; /* in reading order */
+	unsigned number; /* number of the document, in reading order */
 	bool object; /* same as conf_source.object */
 };
 
@@ -87,7 +87,7 @@ void warning_node(struct conf_errors *errs, rp_cfg node, const char *below, cons
 /* ---- yaml.c ---------------------------------------------------------------------------------- */
 
 struct conf_doc {
-	struct rp_cfg_node *root; /* a map */
+	struct rp_cfg_node *root; /* root of the merged tree, a map */
 	bool pushed;
 	/* module whose spec the custom resource has; NULL: no custom resource */
 	const char *module;

@@ -21,7 +21,7 @@ struct grpc_result {
 	int error;
 	int32_t status; /* gRPC status, for -EREMOTEIO */
 	const char *text; /* never NULL */
-	const uint8_t *payload; /* for an answer of one message */
+	const uint8_t *payload; /* message of an answer with a single message */
 	size_t payload_len;
 };
 /* Returns the error of the result, -ETIMEDOUT also for the status DEADLINE_EXCEEDED: the server's
@@ -35,7 +35,7 @@ struct grpc_call_config {
 	const char *path; /* path of the method: "/v1.Service/Method" */
 	uint32_t timeout_ms; /* time limit of the call; 0: none */
 	uint32_t message_max; /* bytes of an answer; 0: GRPC_MESSAGE_MAX */
-	struct h2_fields metadata; /* in addition to gRPC's headers */
+	struct h2_fields metadata; /* headers in addition to those of gRPC */
 	/* Called for each message of a stream of answers. NULL: the answer is one message, which is
 	 * passed with the end. */
 	void (*message)(const uint8_t *payload, size_t n, void *arg);

@@ -20,7 +20,7 @@ struct grpc_conn_config {
 	void *arg;
 };
 
-/* Creates a connection and takes the descriptor, which is closed also on an error. */
+/* Creates a connection and takes ownership of the descriptor, which is closed also on an error. */
 int grpc_conn_new(int fd, const struct grpc_conn_config *config, struct grpc_conn **ret,
 		  struct err *err);
 /* Frees the connection after its streams have ended with -ECANCELED. Allowed in every callback.

@@ -91,7 +91,7 @@ struct h2_events {
 
 struct h2_config {
 	bool server;
-	unsigned streams_max; /* for a server; 0: H2_STREAMS_MAX */
+	unsigned streams_max; /* largest number of streams of a server; 0: H2_STREAMS_MAX */
 	/* Called on a server when a call begins. The callee sets its events (h2_stream_listen) or
 	 * resets it. */
 	void (*accept)(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg);
@@ -110,7 +110,8 @@ int h2_feed(struct h2 *h, const uint8_t *data, size_t n, struct err *err);
 /* Appends the next bytes for the peer, at most one frame more than `most`. If `to` is shorter than
  * `most` afterwards, there are no more now. 0, or -errno, which is final. */
 int h2_pull(struct h2 *h, struct buf *to, size_t most);
-/* Ends all streams with that error and text; the connection then neither sends nor receives. */
+/* Ends all streams with this error and text; afterwards the connection neither sends nor
+ * receives. */
 void h2_close(struct h2 *h, int error, const char *text);
 bool h2_usable(const struct h2 *h); /* true if a client can open new streams */
 /* Returns true after h2_close, also while it reports to the streams. */
@@ -135,7 +136,7 @@ int h2_stream_write(struct h2_stream *s, const uint8_t *data, size_t n);
  * even if the client has not finished. */
 int h2_stream_finish(struct h2_stream *s, const struct h2_fields *trailers);
 void h2_stream_consume(struct h2_stream *s, size_t n);
-/* Resets a stream, which is gone at once, without a callback. Accepts NULL; returns NULL. */
+/* Resets a stream and frees it at once, without a callback. Accepts NULL; returns NULL. */
 struct h2_stream *h2_stream_reset(struct h2_stream *s, uint32_t code);
 /* Detaches a stream: written data is still sent, and there are no further callbacks. NULL is fine;
  * returns NULL. */

@@ -44,7 +44,7 @@ static void served_enter(struct grpc_served *c)
 	c->busy = true;
 }
 
-/* Ends a callback. Returns false if c is gone. */
+/* Ends a callback. Returns false if c was freed during it. */
 static bool served_leave(struct grpc_served *c)
 {
 	c->busy = false;
@@ -157,7 +157,7 @@ static void on_timer(void *arg)
 	abort_call(arg, GRPC_DEADLINE_EXCEEDED, "no reply in time");
 }
 
-/* Passes received messages to the user. Returns false if c is gone. */
+/* Passes received messages to the user. Returns false if c was freed during that. */
 static bool tell_messages(struct grpc_served *c)
 {
 	struct grpc_message m;

@@ -33,12 +33,12 @@ int grpc_serve(struct h2_stream *s, const struct h2_fields *fields, bool last,
 /* Sends a message. Bytes that do not fit into the caller's window form a queue; `sent` reports how
  * it shrinks. */
 int grpc_served_send(struct grpc_served *c, const uint8_t *payload, size_t n);
-/* Ends the call with a status, a UTF-8 text (NULL: none) and trailers (NULL: none). c is gone;
- * messages sent before still go out. */
+/* Ends the call with a status, a UTF-8 text and trailers, both of which may be NULL. Frees c;
+ * messages written before are still sent. */
 void grpc_served_end(struct grpc_served *c, enum grpc_status status, const char *text,
 		     const struct h2_fields *trailers);
 
-/* Answers a call with a status only. The stream is gone. */
+/* Answers a call with a status only, and frees the stream. */
 void grpc_refuse(struct h2_stream *s, enum grpc_status status, const char *text);
 
 #endif

@@ -27,7 +27,7 @@ struct http_result {
 
 struct http_request {
 	const char *method;
-	const char *path; /* with the query, from the first slash on */
+	const char *path; /* path and query, from the first slash on */
 	const char *content_type; /* type of the request's body; NULL: there is no body */
 	const char *body; /* borrowed until the end of the call */
 	const char *token; /* bearer token of the request; NULL: none */

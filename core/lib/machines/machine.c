@@ -21,7 +21,7 @@ struct plan {
 	const json_t *d;
 	struct machine *m;
 	int64_t packages, dies, nodes; /* dies per package, nodes per die */
-	int64_t memory; /* memory per node */
+	int64_t memory; /* memory of each node */
 	/* distances to nodes of the same die, of the same package, and of other packages */
 	int64_t near_die, near_package, far;
 	bool far_siblings;

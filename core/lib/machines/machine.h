@@ -32,7 +32,7 @@ struct machine_kind {
 	uint32_t cores; /* cores per node */
 	uint32_t threads; /* threads per core */
 	uint32_t l2_cores; /* cores that share one L2 cache */
-	int64_t l1d, l1i, l2; /* bytes, 0: no such cache */
+	int64_t l1d, l1i, l2; /* sizes of the caches in bytes; 0: no such cache */
 	struct machine_frequency frequency;
 };
 
@@ -67,7 +67,7 @@ struct machine {
 	struct machine_kind kinds[MACHINE_KINDS_MAX];
 	struct machine_cpu *cpus;
 	struct machine_node *nodes;
-	uint16_t *distances; /* n_nodes × n_nodes */
+	uint16_t *distances; /* distances between nodes: n_nodes × n_nodes */
 	int64_t l3;
 	struct machine_huge huge[MACHINE_HUGE_MAX];
 	uint32_t n_huge;

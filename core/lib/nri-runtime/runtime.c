@@ -42,7 +42,7 @@ struct nri_runtime {
 	int next_fd; /* plugin that connected while another was connected; -1: none */
 	uint32_t events;
 	char name[128];
-	bool no_methods; /* use StateChange */
+	bool no_methods; /* the plugin's NRI has no separate methods: use StateChange */
 	bool configure_first;
 	bool locked, giving, freeing;
 	struct nri_turn *turns;

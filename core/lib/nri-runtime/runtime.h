@@ -38,7 +38,7 @@ struct nri_turn {
 struct nri_runtime_config {
 	struct loop *loop;
 	const char *socket;
-	const char *name, *version; /* simulated runtime */
+	const char *name, *version; /* name and version of the simulated runtime */
 	const struct nri_release *release;
 	uint32_t registration_timeout_ms, request_timeout_ms;
 	/* Called when a plugin has to be synchronized, with the lock; nri_runtime_synchronize has
@@ -88,8 +88,8 @@ struct nri_about {
 	Nri__Event event;
 	Nri__PodSandbox *pod;
 	Nri__Container *ctr; /* container of the event; NULL: the event concerns the pod */
-	Nri__LinuxResources *resources; /* for an update of a container or a pod */
-	Nri__LinuxResources *overhead; /* for an update of a pod */
+	Nri__LinuxResources *resources; /* resources of an updated container or pod */
+	Nri__LinuxResources *overhead; /* overhead of an updated pod */
 };
 
 /*

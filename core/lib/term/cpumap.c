@@ -12,7 +12,7 @@
 
 struct cell {
 	struct cpumap_cpu at;
-	uint32_t group; /* index, or CPUMAP_NOBODY */
+	uint32_t group; /* index of the group, or CPUMAP_NOBODY */
 };
 
 struct drawing {
@@ -20,8 +20,8 @@ struct drawing {
 	const struct cpumap *m;
 	struct cell *cells; /* CPUs sorted by package, node, cache and core */
 	uint32_t n;
-	unsigned letters; /* letters per mark */
-	unsigned digits; /* digits per CPU number */
+	unsigned letters; /* number of letters per mark */
+	unsigned digits; /* number of digits per CPU number */
 	unsigned threads; /* threads of the largest core */
 	bool many_caches; /* at least one node has several */
 };

@@ -26,8 +26,8 @@ struct cpumap_cpu {
 
 struct cpumap_node {
 	uint32_t node;
-	const char *type; /* "DRAM"; "": unknown */
-	uint64_t memory; /* bytes */
+	const char *type; /* memory type such as "DRAM"; "": unknown */
+	uint64_t memory; /* memory of the node in bytes */
 	const char *where; /* text behind a node without CPUs, ", near package 0", or "" */
 	uint64_t used; /* bytes of memory; 0: not measured */
 };

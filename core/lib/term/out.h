@@ -42,8 +42,8 @@ void out_text(struct out *o, const char *s);
 void out_styled(struct out *o, enum style style, const char *s);
 /* Adds external text with its lines. */
 void out_lines(struct out *o, const char *s);
-void out_style(struct out *o, enum style style); /* PLAIN ends a style */
-void out_pad(struct out *o, unsigned n); /* blanks */
+void out_style(struct out *o, enum style style); /* begins a style; PLAIN ends it */
+void out_pad(struct out *o, unsigned n); /* prints n blanks */
 /* Adds the heading of a group of fields. */
 void out_heading(struct out *o, const char *text);
 /* Adds a line with the name of a field and its value. value NULL: the caller adds the value. */
@@ -63,10 +63,10 @@ char *text_clean(const struct term *term, const char *s);
 /* ---- units ---- */
 
 #define UNIT_MAX 40u
-const char *unit_bytes(uint64_t bytes, char buf[UNIT_MAX]); /* "1.5 GiB" */
-const char *unit_cpu(int64_t milli, char buf[UNIT_MAX]); /* "1.5", "250m" */
-const char *unit_us(uint64_t us, char buf[UNIT_MAX]); /* "1.2 ms" */
-const char *unit_age(int64_t seconds, char buf[UNIT_MAX]); /* "3d 4h" */
+const char *unit_bytes(uint64_t bytes, char buf[UNIT_MAX]); /* for example "1.5 GiB" */
+const char *unit_cpu(int64_t milli, char buf[UNIT_MAX]); /* for example "1.5" or "250m" */
+const char *unit_us(uint64_t us, char buf[UNIT_MAX]); /* for example "1.2 ms" */
+const char *unit_age(int64_t seconds, char buf[UNIT_MAX]); /* for example "3d 4h" */
 const char *unit_count(uint64_t n, const char *one, const char *many, char buf[UNIT_MAX]);
 /* Parses "2026-01-31T12:00:00.123Z" as wall-clock seconds; 0: invalid. */
 int64_t time_parse(const char *text);

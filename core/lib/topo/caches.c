@@ -34,7 +34,7 @@ struct caches {
 	struct reader *r;
 	struct model *models;
 	bool all_online;
-	struct rp_idset seen[TOPO_CACHE_INDEX_MAX]; /* by index: CPUs whose cache has been read */
+	struct rp_idset seen[TOPO_CACHE_INDEX_MAX]; /* CPUs whose cache has been read, by index */
 	struct rp_idset *taken[TOPO_CACHE_LEVEL_MAX + 1][RP_CACHE_UNIFIED + 1];
 	struct topo_cache *list;
 	uint32_t n, n_room;
@@ -104,7 +104,8 @@ static int read_sharers(struct caches *s, uint32_t cpu, uint32_t index, struct r
 	return 0;
 }
 
-/* Reads the kernel's id; ID_UNKNOWN if there is none (some guests, some ARM). */
+/* Reads the kernel's id of a cache; ID_UNKNOWN if there is none (some guests, some ARM
+ * machines). */
 static uint32_t read_cache_id(struct caches *s, uint32_t cpu, uint32_t index, struct shape *shape)
 {
 	char path[80];
@@ -166,7 +167,8 @@ static struct model *model_of(struct caches *s, uint32_t cpu)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* Returns the CPUs that have a cache of this level and type already, because no CPU has two. */
+/* Returns the CPUs that already have a cache of this level and type: a CPU cannot have two of
+ * them. */
 static struct rp_idset *taken_by(struct caches *s, const struct topo_cache *c)
 {
 	struct rp_idset **set = &s->taken[c->level][c->type];

@@ -38,7 +38,7 @@ bool hotplug_event_matters(const char *msg, size_t len)
 	for (const char *p = msg, *end = msg + len; p < end;) {
 		size_t n = strnlen(p, (size_t)(end - p));
 		if (p + n == end)
-			return false; /* truncated */
+			return false; /* the message was truncated */
 		for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++)
 			action |= strncmp(p, "ACTION=", 7) == 0 && str_eq(p + 7, actions[i]);
 		for (unsigned i = 0; i < sizeof subsystems / sizeof subsystems[0]; i++)

@@ -33,7 +33,7 @@ struct topo_cpu {
 	uint32_t base_khz, min_khz, max_khz;
 	uint32_t epp;
 	uint16_t capacity;
-	uint16_t node; /* index in nodes */
+	uint16_t node; /* index of the CPU's node in `nodes` */
 	uint16_t unit[RP_N_LEVELS];
 	uint8_t kind;
 	bool has_freq; /* base_khz … epp have been read */

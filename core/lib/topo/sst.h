@@ -19,7 +19,8 @@
  * punits: sst_why() has the reason. */
 uint32_t sst_n_punits(struct topo *t);
 const char *sst_why(struct topo *t);
-int sst_punit(struct topo *t, uint32_t index, struct rp_sst_punit *out); /* -ENOENT */
+/* Returns 0 or -ENOENT. */
+int sst_punit(struct topo *t, uint32_t index, struct rp_sst_punit *out);
 uint32_t sst_clos_of(struct topo *t, uint32_t cpu);
 
 /*
@@ -43,7 +44,7 @@ int sst_put(struct topo *t, const char *why, const struct rp_sst_punit *punits, 
 
 /* ---- the hardware; any thread ---------------------------------------------------------------- */
 
-/* Access the device below the root. -errno as documented in <nri-rp/speedselect.h>. */
+/* Access the device below the root. Errors are -errno as documented in <nri-rp/speedselect.h>. */
 int sst_punit_now(const struct fs_root *root, const struct rp_sst_at *at, struct rp_sst_punit *out);
 int sst_clos_now(const struct fs_root *root, const struct rp_sst_at *at, uint32_t *ret);
 int sst_set_cp(const struct fs_root *root, const struct rp_sst_at *at, bool on, uint32_t priority);

@@ -157,7 +157,7 @@ static int set_cp(const struct sst_device *d, const struct sst_place *at, bool o
 		return r;
 	qos &= ~(QOS_ON | QOS_ORDERED);
 	qos |= (on ? QOS_ON : 0u) | (priority == RP_SST_ORDERED ? QOS_ORDERED : 0u);
-	/* Firmware that refuses this command does everything by the next one. */
+	/* Firmware that refuses this command does everything by the following command. */
 	(void)sst_mbox_mailbox(d, at, MBOX_WRITE_PM, MBOX_PM_FEATURE, 0, on ? PM_CP : 0u, NULL);
 	return sst_mbox_mailbox(d, at, MBOX_CLOS, MBOX_CLOS_QOS, MBOX_PARAMETER_WRITE, qos, NULL);
 }

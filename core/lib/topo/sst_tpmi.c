@@ -141,7 +141,7 @@ static int set_tf(const struct sst_device *d, const struct sst_place *at, bool o
 	int r = sst_tpmi_levels(d, at, &l);
 	if (r)
 		return r;
-	/* Leave BF unchanged. */
+	/* Leave base frequency (BF) unchanged. */
 	struct isst_feature f = {
 		.package = (uint8_t)at->package,
 		.punit = (uint8_t)at->punit,

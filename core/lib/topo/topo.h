@@ -79,7 +79,7 @@ bool topo_next_freq(const struct topo *t, uint32_t *cpu, struct topo_freq *ret);
 uint32_t topo_n_freqs(const struct topo *t);
 /* Stores frequencies; existing ones are unchanged. -ENOENT: the CPU is not online. */
 int topo_put_freq(struct topo *t, const struct topo_freq *f);
-/* Returns the number of units; 0 for a level that does not exist on this machine. */
+/* Returns the number of units of a level; 0: the level does not exist on this machine. */
 uint32_t topo_n_units(const struct topo *t, uint32_t level);
 /*
  * Returns a unit. Units of RP_LEVEL_CLUSTER are logical clusters: kernel clusters of a die that

@@ -19,7 +19,7 @@ struct cmdline_option {
 	enum cmdline_kind kind;
 	size_t at; /* offset of the member */
 	size_t mark; /* offset of a bool that every use of the option sets; 0: none */
-	char letter; /* short form; 0: none */
+	char letter; /* short form of the option; 0: none */
 	/* Parses the argument and sets the option's member of the options `to`, for types without
 	 * an enum cmdline_kind. Returns 0, or -1 after printing why the argument is wrong. NULL:
 	 * `kind` determines how the member is set. */

@@ -25,8 +25,8 @@ struct span {
 
 struct field {
 	uint32_t number, wire;
-	uint64_t value; /* for WIRE_VARINT only */
-	struct span bytes; /* for WIRE_LEN only */
+	uint64_t value; /* value of a field of type WIRE_VARINT */
+	struct span bytes; /* bytes of a field of type WIRE_LEN */
 };
 
 static inline struct span span_of(const uint8_t *data, size_t len)

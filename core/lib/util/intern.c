@@ -9,7 +9,7 @@
 
 struct intern {
 	struct iset **buckets;
-	uint32_t n_buckets; /* a power of two */
+	uint32_t n_buckets; /* number of buckets, a power of two */
 	uint32_t n_sets;
 };
 

@@ -12,10 +12,10 @@ struct intern;
 
 struct iset {
 	uint32_t refs;
-	uint32_t count; /* members */
+	uint32_t count; /* number of ids in the set */
 	uint32_t text_len;
 	uint32_t hash;
-	const char *text; /* text in list form */
+	const char *text; /* the set in list form, such as "0-3,8" */
 	struct rp_ids ids;
 	/* For the owner of the table: number of containers that have this set with the same
 	 * exclusive part (core/nri-rpd/cache/txn.c). */

@@ -45,7 +45,7 @@ struct log_held {
 	struct held_line lines[LOG_HELD_LINES];
 };
 
-/* Messages that a child process holds; the child has one thread. */
+/* Messages that a child process holds back; the child has one thread. */
 static struct log_held *held;
 static bool held_dry;
 

@@ -35,7 +35,7 @@ struct loop {
 	sigset_t blocked; /* signals blocked by loop_signal_new */
 	struct event wake, deferral;
 	struct task_queue deferred;
-	pthread_mutex_t lock; /* protects posted */
+	pthread_mutex_t lock; /* protects `posted` */
 	struct task_queue posted;
 };
 

@@ -17,7 +17,7 @@ struct runc_version {
 bool runc_version_in(const char *data, size_t len, struct runc_version *ret);
 /* Reads the version of a binary. -errno; -ENODATA: the binary does not state it. */
 int runc_version_of(const char *path, struct runc_version *ret);
-/* Returns true if this runc passes cpusets to systemd with their bytes reversed. */
+/* Returns true if this runc reverses the bytes of the cpusets that it passes to systemd. */
 bool runc_swaps_bytes(const struct runc_version *v);
 
 #endif

@@ -12,7 +12,7 @@
 struct listener;
 
 struct listener_config {
-	const char *what; /* for messages: "control socket" */
+	const char *what; /* name of the socket in messages, such as "control socket" */
 	const char *path; /* the folder is created if it is missing */
 	mode_t mode;
 	/* > 0: a socket that already listens and stays open afterwards; no file is created or

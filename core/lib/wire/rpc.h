@@ -37,7 +37,7 @@ struct rpc_request {
 	int64_t timeout_ns; /* the caller's time limit; 0: not stated */
 	uint64_t received_ns; /* clock_ns() at the arrival of the bytes */
 	uint32_t stream;
-	void *user; /* for the handler, NULL at first */
+	void *user; /* data of the handler, NULL at first */
 	struct rpc *rpc; /* connection that received the request; NULL: it has ended */
 	struct rpc_request *prev, *next;
 };
@@ -91,8 +91,9 @@ struct rpc_config {
 	/* Bytes in out above which calls are refused, and above which an answer ends the
 	 * connection; 0: no limit. */
 	size_t calls_out_max, answers_out_max;
-	struct buf *out; /* messages are appended here … */
-	void (*output)(void *arg); /* … and this is called then, or when a deadline has changed */
+	struct buf *out; /* buffer to which messages are appended */
+	/* called when `out` has a new message, or a deadline has changed */
+	void (*output)(void *arg);
 	/* -ENOMEM, -ENOBUFS: the connection cannot continue */
 	void (*failed)(int error, void *arg);
 	void *arg;

@@ -27,7 +27,7 @@ struct trunk {
 	struct buf in[RPCS_MAX];
 	struct buf out;
 	struct err broken; /* error of a failed write */
-	unsigned depth; /* nesting of callbacks */
+	unsigned depth; /* nesting depth of callbacks */
 	bool closed, doomed;
 };
 

@@ -47,7 +47,8 @@ struct trunk_config {
 	void *arg;
 };
 
-/* Creates a trunk and takes the descriptor (connected, non-blocking), also on failure. */
+/* Creates a trunk and takes ownership of the descriptor (connected, non-blocking), also on
+ * failure. */
 int trunk_new(struct loop *loop, int fd, const struct trunk_config *config, struct trunk **ret,
 	      struct err *err);
 /*

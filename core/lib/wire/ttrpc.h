@@ -76,9 +76,9 @@ int ttrpc_response_decode(const uint8_t *data, size_t n, struct ttrpc_response *
  * payload is an empty message; a NULL text is none.
  */
 struct ttrpc_out {
-	const char *service, *method; /* request */
+	const char *service, *method; /* members of a request */
 	int64_t timeout_ns;
-	int32_t code; /* response */
+	int32_t code; /* members of a response */
 	const char *text;
 	const ProtobufCMessage *payload;
 	/* the payload's bytes, payload_len of them; NULL: packed into the envelope directly */

@@ -63,7 +63,7 @@ struct agent {
 	struct connection *connections;
 	unsigned n_connections;
 	struct connection *registered;
-	bool resource_slices; /* as configured */
+	bool resource_slices; /* report devices of claims, as configured */
 	bool publishes; /* the registered agent, and it is to publish */
 	struct plugin_link plugins;
 	struct publisher *publisher;

@@ -27,8 +27,8 @@ static inline const struct kvs *pod_heard(const struct pod *pod)
 	return pod->withheld ? &pod->heard : &pod->annotations;
 }
 
-/* Returns the next withheld key that concerns a container, after `after` (NULL: the first one);
- * NULL: none. */
+/* Returns the withheld key that concerns a container and follows the key `after`, or NULL. `after`
+ * NULL: returns the first one. */
 const char *withheld_next(const struct ctr *ctr, const char *after);
 
 #endif

@@ -88,13 +88,13 @@ struct ctr_desc {
 	uint32_t state; /* RP_STATE_… */
 	uint32_t pid;
 	uint64_t created_ns; /* creation time by the wall clock; 0: unknown */
-	int64_t oom_score_adj; /* RP_NOT_SET: unknown */
+	int64_t oom_score_adj; /* score adjustment of the OOM killer; RP_NOT_SET: unknown */
 	struct res_desc res;
 	struct huge huge;
 	const struct kv *labels, *annotations;
 	uint32_t n_labels, n_annotations;
 	/* following members: valid during the request only */
-	const char *const *env; /* KEY=value */
+	const char *const *env; /* environment, KEY=value */
 	uint32_t n_env;
 	const char *const *args; /* arguments of the process, beginning with the program */
 	uint32_t n_args;
@@ -128,8 +128,8 @@ static inline const char *blob_text(const struct blob *b)
 bool blob_equal(const struct blob *a, const struct blob *b);
 
 struct needs {
-	int64_t cpu_request, cpu_limit; /* milli-CPU, 0: none */
-	int64_t mem_request, mem_limit; /* bytes, 0: none */
+	int64_t cpu_request, cpu_limit; /* CPU in milli-CPU; 0: none */
+	int64_t mem_request, mem_limit; /* memory in bytes; 0: none */
 };
 
 struct decision {
@@ -139,7 +139,7 @@ struct decision {
 	/* classes of an adjustment, which override the above; derived from the configuration and
 	 * never stored */
 	struct blob *rdt_adjusted, *blockio_adjusted;
-	int64_t toptier_adjusted; /* bytes; 0: no limit */
+	int64_t toptier_adjusted; /* top-tier memory limit of the adjustment, in bytes; 0: none */
 	struct blob *private_data; /* data of the policy that decided */
 	struct blob *degraded; /* reason why the container is degraded; NULL: it is not */
 	struct blob *data; /* content of the exported data file */
@@ -189,7 +189,7 @@ struct pod {
 	uint32_t policy;
 	struct blob *grants; /* grants of resource plugins (grants.h); NULL: none */
 	struct pod_stage *stage; /* txn.h */
-	uint64_t seq; /* order of arrival */
+	uint64_t seq; /* number of the pod, by order of arrival */
 	struct ctr *ctrs;
 	struct pod *uid_next; /* another sandbox of the same pod */
 	UT_hash_handle hh;
@@ -203,8 +203,8 @@ struct ctr {
 	rp_ctr handle;
 	struct pod *pod;
 	char *id, *name, *cgroups_path;
-	char *full_name; /* namespace/pod/name */
-	uint32_t flags; /* RP_CTR_… */
+	char *full_name; /* name of the container for messages, namespace/pod/name */
+	uint32_t flags; /* properties of the container, RP_CTR_… */
 	uint32_t pid;
 	uint32_t sync_mark;
 	struct {
@@ -221,7 +221,7 @@ struct ctr {
 		bool fails; /* the runtime refused the last update; the next one is sent alone */
 		struct backoff backoff;
 		uint64_t from_ms; /* earliest time of the next one */
-	} update; /* unsolicited updates */
+	} update; /* state of unsolicited updates */
 	struct {
 		bool waits; /* waits for a check of the cgroup */
 		bool starting; /* the container was created at Synchronize, and not checked since */
@@ -363,7 +363,8 @@ uint32_t ctr_unstored_acked(uint32_t fields);
 void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields);
 /* Records that the runtime has these values, which the decision may have changed since. */
 void ctr_ack_values(struct cache *c, struct ctr *ctr, uint32_t fields, const struct values *v);
-struct values ctr_decided(const struct ctr *ctr); /* borrows the sets */
+/* Returns the decided values, with borrowed sets. */
+struct values ctr_decided(const struct ctr *ctr);
 static inline bool ctr_has_sent(const struct ctr *ctr)
 {
 	return ctr->sent.shares != RP_NOT_SET || ctr->sent.quota != RP_NOT_SET ||

@@ -20,8 +20,8 @@
 struct claim_desc {
 	const char *uid, *ns, *name, *device;
 	const char *users; /* UIDs of the pods that may use the claim, separated by blanks */
-	int64_t cpus; /* whole CPUs */
-	int64_t memory; /* bytes; 0: none */
+	int64_t cpus; /* number of whole CPUs */
+	int64_t memory; /* memory in bytes; 0: none */
 };
 
 /* Returns the claim with this UID; NULL: none. */

@@ -20,7 +20,7 @@ enum fed_kind { FED_APP, FED_INIT, FED_SIDECAR };
 
 struct fed_amount {
 	const char *name;
-	int64_t request, limit; /* units; 0: none */
+	int64_t request, limit; /* amounts in units of the resource; 0: none */
 	/* set by the feed: resource that this one counts as (feed_rename); NULL: itself */
 	const char *counts_as;
 };
@@ -49,7 +49,7 @@ struct fed_pod {
 	uint32_t n_ctrs;
 
 	/* set by the feed */
-	bool listed; /* in the list that is being received */
+	bool listed; /* the pod is in the list that is being received */
 	struct arena *arena; /* owns the pod and its texts */
 	UT_hash_handle hh;
 };

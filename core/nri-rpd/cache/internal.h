@@ -44,10 +44,10 @@ struct cache {
 	struct pod *pods;
 	struct pod *pods_by_uid; /* uthash, the first sandbox of each pod */
 	struct ctr *by_id, *by_name;
-	struct ctr *ctrs; /* utlist, by seq */
+	struct ctr *ctrs; /* list of containers (utlist), sorted by seq */
 	struct slots pod_slots, ctr_slots;
 	struct feed feed;
-	const struct conf_annotations *hears; /* annotation_rules.h */
+	const struct conf_annotations *hears; /* rules for annotations, annotation_rules.h */
 	uint64_t seq;
 	char *policies[POLICY_NAMES_MAX];
 	uint32_t n_policies;
@@ -60,7 +60,7 @@ struct cache {
 	 * owners; key of its owner (owner_key; 0: none); number of that owner's sets with it.
 	 */
 	uint32_t *cpu_sets, *cpu_owner, *cpu_owners;
-	uint32_t n_owned; /* CPUs with an owner */
+	uint32_t n_owned; /* number of CPUs with an owner */
 	struct huge_others *huge_others;
 	uint32_t n_huge_others;
 };

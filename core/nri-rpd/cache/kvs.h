@@ -11,7 +11,7 @@ struct kv {
 
 struct kvs {
 	uint32_t n, size;
-	char *data; /* key NUL value NUL … */
+	char *data; /* keys and values, each with a NUL: key NUL value NUL … */
 };
 
 #define KVS_VALUE_MAX 65536u /* a longer value is omitted */

@@ -10,29 +10,29 @@
 #include <stdint.h>
 
 enum figure {
-	FIG_CPU, /* ns, counter */
+	FIG_CPU, /* used CPU time: a counter in nanoseconds */
 	FIG_PERIODS, /* periods of the CPU quota, counter */
 	FIG_THROTTLED_PERIODS, /* periods with throttling, counter */
-	FIG_THROTTLED, /* ns, counter */
-	FIG_MEMORY, /* bytes */
+	FIG_THROTTLED, /* throttled time: a counter in nanoseconds */
+	FIG_MEMORY, /* used memory in bytes */
 	FIG_MEMORY_ANON, /* anonymous memory, bytes */
 	FIG_MEMORY_KEPT, /* bytes that dropping file pages does not free */
 	FIG_MEMORY_FILES, /* bytes that dropping file pages frees */
 	FIG_MEMORY_FAULTS, /* major page faults, counter */
-	FIG_OOM_KILLS, /* counter */
+	FIG_OOM_KILLS, /* number of OOM kills, a counter */
 	FIG_CPU_WAIT, /* us in which any task waited, counter */
 	FIG_MEMORY_WAIT,
 	FIG_IO_WAIT,
-	FIG_IO_READ, /* bytes, counter */
+	FIG_IO_READ, /* bytes read from disks, a counter */
 	FIG_IO_WRITTEN,
-	FIG_LLC, /* bytes */
-	FIG_TRAFFIC, /* bytes, counter */
+	FIG_LLC, /* occupied last-level cache in bytes */
+	FIG_TRAFFIC, /* memory traffic: a counter in bytes */
 	N_FIGURES
 };
 
 struct reading {
 	uint64_t value;
-	uint64_t at_ms; /* monotonic; 0: none */
+	uint64_t at_ms; /* monotonic time of the reading; 0: none */
 };
 
 struct usage {

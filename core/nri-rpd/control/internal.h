@@ -20,7 +20,7 @@
 /* The part of a document that has not been sent. */
 struct rest {
 	struct buf data;
-	uint64_t id; /* ids grow; 0: unused */
+	uint64_t id; /* id of the document; ids grow; 0: unused */
 };
 
 struct client {
@@ -46,9 +46,9 @@ struct job {
 	struct ctl *ctl; /* server that gets the outcome; NULL: it was freed */
 	struct asker asker;
 	bool plan, pod;
-	uint64_t after; /* for events: report those after this number … */
-	uint32_t flags; /* … under these flags */
-	struct loop_timer *timer; /* for events: end of the wait */
+	uint64_t after; /* a request for events: number after which events are reported */
+	uint32_t flags; /* a request for events: flags of the report */
+	struct loop_timer *timer; /* a request for events: fires at the end of the wait */
 	struct job *prev, *next;
 };
 
@@ -65,8 +65,8 @@ struct ctl {
 	uint64_t last_rest;
 	struct loop_timer *wake; /* answers jobs that wait for events */
 	struct log_limit turned_away;
-	char log_debug[CTL_DEBUG_MAX]; /* sources set by `log level` … */
-	uint64_t log_generation; /* … for the configuration of this generation */
+	char log_debug[CTL_DEBUG_MAX]; /* sources of debug messages set by `log level` */
+	uint64_t log_generation; /* generation of the configuration for which log_debug was set */
 };
 
 /* A running command. */
@@ -76,7 +76,7 @@ struct call {
 	struct asker asker;
 	const Control__Request *req;
 	struct buf out;
-	struct json j; /* writes to out */
+	struct json j; /* writer of the document to `out` */
 	int exit;
 };
 

@@ -19,7 +19,7 @@
 struct extended_item {
 	const char *name;
 	int64_t amount;
-	bool owned; /* name is a pattern */
+	bool owned; /* `name` is a pattern of the names that the policy owns */
 	struct extended_item *next;
 };
 

@@ -36,8 +36,9 @@
 #define CRUMB_HISTORY_MAX 64u
 #define CRUMB_MODULES_MAX 64u
 #define CRUMB_OBJECT_MAX 80u /* bytes of an object's name; longer names are cut */
-#define CRUMB_DEATHS 3u /* deaths that lead to quarantine … */
-#define CRUMB_WINDOW_MS (10u * 60 * 1000) /* … if they happen within this time */
+#define CRUMB_DEATHS 3u /* number of deaths within CRUMB_WINDOW_MS that leads to quarantine */
+/* period in which CRUMB_DEATHS deaths lead to quarantine */
+#define CRUMB_WINDOW_MS (10u * 60 * 1000)
 #define CRUMB_KILLS 5u /* kills in a row that count as deaths */
 /* A process that was killed this long after the call began is treated as hung in the call, if
  * CRUMB_DEATHS processes in a row end so. The watchdog's kill comes later than this. */
@@ -130,8 +131,8 @@ struct crumb_death {
 	char module[RP_NAME_MAX];
 	/* name of the pod or container that the call was about; "": none */
 	char object[CRUMB_OBJECT_MAX];
-	uint32_t call; /* enum crumb_call */
-	uint32_t cause; /* enum crumb_cause */
+	uint32_t call; /* call that was running, enum crumb_call */
+	uint32_t cause; /* cause of the death, enum crumb_cause */
 	uint32_t pid;
 	uint32_t counted; /* 1: the death counts against the module; 0: it does not */
 	uint32_t life; /* number of the process that died, counted from 1 in this file */

@@ -36,13 +36,14 @@ struct evict_ops {
 		     void *arg);
 	void (*withdraw)(const struct instance *i, rp_pod pod, void *arg);
 	uint32_t (*state)(rp_pod pod, const char **ret_why, void *arg); /* returns RP_EVICTION_… */
-	void (*forget)(const struct instance *i, void *arg); /* instance is gone */
+	/* drops the requests of an instance that is destroyed */
+	void (*forget)(const struct instance *i, void *arg);
 };
 
 /* Runtime that is connected now or was connected last (nri-rp.host.runtime/1). */
 struct runtime_facts {
 	char name[64], version[64]; /* name and version of the runtime; "": none was connected */
-	uint32_t flags; /* RP_RUNTIME_… */
+	uint32_t flags; /* abilities of the runtime, RP_RUNTIME_… */
 };
 
 /* Hints of components other than the policy (nri-rp.host.hints/1), with the functions of that
@@ -112,7 +113,8 @@ struct module *instance_module(const struct instance *i);
 const char *instance_name(const struct instance *i);
 /* Returns the prefixes that the site uses in place of the modules' own; NULL: no replacement. */
 const struct prefixes *instance_prefixes(const struct instance *i);
-uint32_t instance_role(const struct instance *i); /* RP_KIND_… */
+/* Returns the kind for which the module was instantiated, RP_KIND_…. */
+uint32_t instance_role(const struct instance *i);
 bool instance_handles_events(const struct instance *i);
 /* Returns true if the module was built for this minor version of the ABI or a later one. */
 bool instance_knows(const struct instance *i, uint32_t minor);
@@ -196,7 +198,8 @@ int instance_pre_create(struct instance *i, struct ctr *ctr, struct err *err);
 int instance_post_start(struct instance *i, struct ctr *ctr, struct err *err);
 int instance_post_update(struct instance *i, struct ctr *ctr, uint32_t changed, struct err *err);
 int instance_post_stop(struct instance *i, struct ctr *ctr, struct err *err);
-uint32_t instance_takes(const struct instance *i); /* RP_TAKES_… */
+/* Returns what the module takes care of, RP_TAKES_…. */
+uint32_t instance_takes(const struct instance *i);
 void instance_controller_sync(struct instance *i);
 void instance_measure(struct instance *i);
 void instance_controller_timer(struct instance *i, uint64_t cookie);

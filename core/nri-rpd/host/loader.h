@@ -44,7 +44,7 @@ struct module {
 	char name[RP_NAME_MAX];
 	char version[RP_VERSION_MAX];
 	const char *summary, *licence; /* texts of the module's note; "": the note has none */
-	const char *path; /* absolute, resolved */
+	const char *path; /* path of the file, absolute and resolved */
 	uint32_t kinds;
 	uint32_t abi_minor, min_host_minor;
 	struct build_id build_id;

@@ -25,7 +25,7 @@ struct node_amount {
 struct node_object {
 	const char *name, *uid;
 	const struct kv *labels, *annotations;
-	const struct node_taint *taints; /* by key and effect */
+	const struct node_taint *taints; /* taints, sorted by key and effect */
 	const struct node_amount *capacity, *allocatable;
 	uint32_t n_labels, n_annotations, n_taints, n_capacity, n_allocatable;
 	bool unschedulable;

@@ -37,7 +37,7 @@ struct trial {
 	struct trial_spec spec;
 	pid_t pid; /* process of the child; 0: already reaped */
 	int pid_fd, pipe_fd;
-	struct crumb_live *live; /* shared with the child */
+	struct crumb_live *live; /* records of running calls, in memory shared with the child */
 	/* log messages of the child, in memory shared with it; NULL: the child writes its messages
 	 * at once */
 	struct log_held *held;

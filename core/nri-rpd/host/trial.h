@@ -36,7 +36,7 @@ struct trial_limits {
 	uint32_t cpu_s; /* RLIMIT_CPU; above time_ms, which ends a child with one thread first */
 	/* bytes of address space beyond the parent's; no limit in instrumented builds */
 	uint64_t memory_max;
-	size_t output_max; /* bytes of payload */
+	size_t output_max; /* largest payload, in bytes */
 	int nice; /* added to the parent's nice value */
 };
 #define TRIAL_LIMITS_DEFAULT                                                                       \
@@ -47,8 +47,8 @@ struct trial_limits {
 enum trial_outcome {
 	TRIAL_DONE, /* the function returned 0 or more */
 	TRIAL_REFUSED, /* the function returned a negative value, with an error text */
-	TRIAL_CRASHED, /* ended by a signal */
-	TRIAL_EXITED, /* ended by exit() */
+	TRIAL_CRASHED, /* a signal has ended the child */
+	TRIAL_EXITED, /* the child has called exit() */
 	TRIAL_TIMED_OUT,
 	TRIAL_TOO_LONG, /* output is longer than output_max */
 	TRIAL_GARBLED, /* the bytes of the pipe are no valid result */
@@ -89,8 +89,8 @@ struct trial_spec {
 	void *arg;
 	struct trial_limits limits;
 	struct loop *loop; /* abandoned in the child; may be NULL for trial_run */
-	struct crumb *crumb; /* optional */
-	struct watchdog *watchdog; /* optional */
+	struct crumb *crumb; /* breadcrumb of the daemon; NULL: none */
+	struct watchdog *watchdog; /* watchdog of the daemon; NULL: none */
 	enum trial_log log;
 	int keep_fds[TRIAL_KEEP_FDS_MAX];
 	unsigned n_keep_fds;

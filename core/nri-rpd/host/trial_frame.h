@@ -14,7 +14,7 @@
 #include "core/lib/util/err.h"
 
 enum frame_state {
-	FRAME_PART, /* incomplete */
+	FRAME_PART, /* the frame is incomplete */
 	FRAME_WHOLE,
 	/* Final states: */
 	FRAME_TOO_LONG, /* payload too long, or no memory for it */
@@ -24,7 +24,7 @@ enum frame_state {
 /* Frame being received. Initialize to zero, then set data_max. */
 struct frame_in {
 	struct buf in;
-	size_t data_max; /* bytes of payload */
+	size_t data_max; /* largest payload, in bytes */
 	enum frame_state state;
 };
 

@@ -41,7 +41,7 @@ struct collector {
 #define APP_OF(generation, index) (APP_BIT | (uint64_t)(generation) << 16 | (index))
 
 struct asked {
-	rp_ctr ctr; /* container or APP_OF */
+	rp_ctr ctr; /* container, or APP_OF an application */
 	uint32_t pid;
 	uint32_t path; /* offset of its cgroup path */
 	bool found;

@@ -20,9 +20,9 @@ enum expo_type { EXPO_GAUGE, EXPO_COUNTER, EXPO_HISTOGRAM };
 struct family;
 
 struct expo {
-	struct family *families; /* in order of appearance */
+	struct family *families; /* families in order of appearance */
 	struct sample_key *seen; /* keys of checked samples */
-	int failed; /* sticky -ENOMEM */
+	int failed; /* -ENOMEM once memory was short; 0: complete */
 };
 
 void expo_init(struct expo *e);

@@ -13,7 +13,7 @@
 
 struct figures {
 	uint32_t has; /* bit mask of the values that were read: 1 << enum figure */
-	uint32_t n_files; /* files read */
+	uint32_t n_files; /* number of files that were read */
 	uint64_t value[N_FIGURES];
 };
 
@@ -21,7 +21,7 @@ struct figures {
 bool figures_unified(const struct fs_root *root);
 
 struct figures_cgroup {
-	const char *path; /* as the runtime reports it */
+	const char *path; /* path of the cgroup as the runtime reports it */
 	uint32_t pid; /* a process of the cgroup; 0: unknown */
 };
 

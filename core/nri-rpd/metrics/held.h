@@ -10,7 +10,7 @@
 
 struct held {
 	struct held_socket {
-		int fd; /* owned by systemd */
+		int fd; /* descriptor, owned by systemd */
 		/* the socket on the loop; NULL: served by the daemon, or not a listening socket */
 		struct loop_io *io;
 	} sockets[HELD_MAX];

@@ -17,14 +17,14 @@
 #define AGGREGATES_MAX 8u
 
 struct aggregate_point {
-	uint64_t at_ms; /* monotonic */
+	uint64_t at_ms; /* monotonic time of the reading */
 	int64_t node[RP_NR_AMOUNTS];
 	int64_t system[RP_NR_AMOUNTS]; /* RP_NOT_SET: cannot be separated from pods */
 };
 
 /* Recorded points; all zeros: none. */
 struct aggregates {
-	struct aggregate_point list[AGGREGATE_POINTS]; /* a ring */
+	struct aggregate_point list[AGGREGATE_POINTS]; /* ring buffer of points */
 	uint32_t n, next;
 };
 

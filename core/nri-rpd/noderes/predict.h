@@ -48,7 +48,7 @@ double histogram_percentile(const struct histogram *h, double p);
 
 struct predicted_pod {
 	int64_t request[RP_NR_AMOUNTS];
-	int64_t peak[RP_NR_AMOUNTS]; /* without margin */
+	int64_t peak[RP_NR_AMOUNTS]; /* predicted peak without the margin */
 	bool has_peak;
 	bool leaves; /* the pod has been stopped */
 	int64_t age_s;

@@ -22,7 +22,7 @@
 
 struct nr_value {
 	char *name;
-	int64_t quantity; /* RP_NOT_SET: none */
+	int64_t quantity; /* amount of the resource; RP_NOT_SET: none */
 	bool reset;
 	int64_t *zones; /* n_zones; NULL: none */
 	uint32_t n_zones;
@@ -74,7 +74,7 @@ struct nr_asking {
 	const struct nr_result *before; /* result of the last pass; NULL: none */
 	/* Bit per calculator: set if the previous results are retained after an error. */
 	uint32_t kept;
-	struct nr_cost *costs; /* by calculator; NULL: not counted */
+	struct nr_cost *costs; /* costs of the calculators, by position; NULL: not counted */
 };
 
 #endif

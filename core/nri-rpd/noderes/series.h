@@ -12,14 +12,14 @@
 #define SERIES_READINGS 32u /* limits how far back averages reach */
 
 struct series_reading {
-	uint64_t at_ms; /* monotonic */
-	uint64_t cpu_ns; /* counter of CPU time */
-	int64_t memory; /* bytes */
+	uint64_t at_ms; /* monotonic time of the reading */
+	uint64_t cpu_ns; /* used CPU time since boot */
+	int64_t memory; /* used memory in bytes */
 };
 
 /* Readings; all zeros: empty. */
 struct series {
-	struct series_reading list[SERIES_READINGS]; /* a ring */
+	struct series_reading list[SERIES_READINGS]; /* ring buffer of readings */
 	uint32_t n, next;
 };
 

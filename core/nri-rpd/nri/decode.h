@@ -16,6 +16,6 @@ int decode_pod(struct arena *a, struct span s, enum decode_depth depth, struct p
 int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_depth depth,
 	       struct ctr_desc *ret);
 int decode_resources(struct arena *a, struct span s, struct res_desc *ret);
-uint32_t decode_state(uint64_t state); /* RP_STATE_… */
+uint32_t decode_state(uint64_t state); /* Returns the state as RP_STATE_…. */
 
 #endif

@@ -33,8 +33,9 @@ struct fallback {
 	int way_back;
 	/* The present or latest connection uses the fallback. */
 	bool in_use;
-	bool seen; /* a connection to the first socket has been synchronized … */
-	uint64_t gone_ms; /* … and was lost at this time */
+	bool seen; /* a connection to the first socket has been synchronized */
+	/* time at which the synchronized connection to the first socket was lost */
+	uint64_t gone_ms;
 	/* the first socket accepted the last connection, but the runtime did not register the
 	 * plugin */
 	bool turned_away;

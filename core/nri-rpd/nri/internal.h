@@ -17,8 +17,9 @@
 #define NRI_VERSION "v0.12.2"
 #define NRI_REQUEST_ARENA (256u << 20) /* largest memory for one decoded request, in bytes */
 #define NRI_SYNC_OBJECTS_MAX                                                                       \
-	131072u /* pods and containers of one Synchronize, all parts together … */
-#define NRI_SYNC_BYTES_MAX (512u << 20) /* … and their bytes */
+	131072u /* largest number of pods and containers of one Synchronize, all parts together */
+/* largest size of all pods and containers of one Synchronize, in bytes */
+#define NRI_SYNC_BYTES_MAX (512u << 20)
 #define NRI_WAITING_BYTES_MAX (256u << 20) /* largest size of all waiting requests, in bytes */
 #define ARENA_BLOCK (64u << 10)
 
@@ -31,7 +32,7 @@
 
 /* Parts of an incomplete Synchronize. */
 struct sync_parts {
-	struct buf bytes; /* received parts */
+	struct buf bytes; /* received parts of the list */
 	uint32_t objects;
 	struct arena *kept;
 };
@@ -71,8 +72,9 @@ struct nri {
 	struct arena *arena; /* memory of the current request */
 	struct sync_parts sync;
 	struct call call; /* request that is being handled or deferred */
-	bool held; /* the call is deferred (wait.c), and so are … */
-	struct waiting *waiting; /* … later requests, in order of arrival */
+	bool held; /* the call is deferred (wait.c) */
+	/* requests that arrived after the deferred call, in order of arrival */
+	struct waiting *waiting;
 	size_t waiting_bytes;
 	bool hurries; /* the connection is about to end: requests are no longer deferred */
 };
@@ -81,8 +83,9 @@ struct nri {
 enum decode_depth {
 	/* ids, names, state, pid and time of creation; all other fields are treated as absent */
 	DECODE_NAME,
-	DECODE_FACTS, /* … and the attributes that are stored: labels, annotations, resources */
-	DECODE_ALL, /* … and what only a creation uses: environment, mounts, devices */
+	/* decode also the attributes that are stored: labels, annotations, resources */
+	DECODE_FACTS,
+	DECODE_ALL, /* decode also what only a creation uses: environment, mounts, devices */
 };
 
 #endif

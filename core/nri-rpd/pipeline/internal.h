@@ -44,7 +44,7 @@ struct pipeline {
 	char state_dir[CACHE_PATH_MAX], run_dir[CACHE_PATH_MAX];
 	struct host_env env; /* cache, topology, loop, worker, breadcrumb … */
 	struct fs_root root;
-	struct worker *disk; /* fsync and clean-ups */
+	struct worker *disk; /* worker for fsync and clean-ups */
 	struct watchdog *watchdog;
 	struct loader *loader;
 	struct store *store;

@@ -115,7 +115,7 @@ struct pipeline;
 struct pipeline_config {
 	struct loop *loop;
 	const char *config_path;
-	const char *host_root; /* "/" */
+	const char *host_root; /* root of the host's files, "/" */
 	/* NULL: taken from the configuration. */
 	const char *state_dir; /* survives reboots: placements and the last good configuration */
 	/* survives restarts, preferably on a tmpfs: the breadcrumb file, written with each module
@@ -139,7 +139,7 @@ struct pipeline_config {
 	/* A synchronization has ended. */
 	void (*synchronized)(void *arg);
 	void *arg;
-	bool alone; /* set by pipeline_new_alone() */
+	bool alone; /* the pipeline is used without a daemon; set by pipeline_new_alone() */
 };
 
 /* Reads configuration and topology, opens the store, loads policy and controllers. Nothing leaves

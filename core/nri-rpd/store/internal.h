@@ -30,7 +30,7 @@ struct store_dir {
 #define STORE_PATH_MAX 4096u
 
 enum store_aside {
-	ASIDE_OLD, /* renamed to store.old */
+	ASIDE_OLD, /* the log was renamed to store.old */
 	ASIDE_BAD, /* renamed to store.bad.TIME */
 	ASIDE_COPY, /* linked as store.bad.TIME, too */
 };
@@ -60,9 +60,9 @@ struct store {
 	char *boot_id;
 	void *found; /* log of a previous run, not restored yet */
 	size_t found_size;
-	bool abandoned; /* in a child or read-only: nothing is written */
+	bool abandoned; /* the store is in a child or read-only: nothing is written */
 	bool lost_track; /* a change could not be recorded */
-	struct change *changes; /* since the last commit */
+	struct change *changes; /* changes since the last commit */
 	uint32_t n_changes, cap_changes;
 	struct ctr **moved; /* containers of the running commit of which only the sets changed */
 	uint32_t n_moved, cap_moved;

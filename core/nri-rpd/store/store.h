@@ -53,7 +53,7 @@ enum store_outcome {
 	/* a damaged log can be restored up to the damage; a copy is quarantined */
 	STORE_PART,
 	STORE_RESET, /* moved to store.old, as requested */
-	STORE_OTHER_BOOT, /* moved to store.old */
+	STORE_OTHER_BOOT, /* the log is of another boot and was moved to store.old */
 	STORE_NEWER, /* quarantined: written by a later version */
 	STORE_DAMAGED, /* quarantined: damaged, or not a store */
 	STORE_UNSAFE, /* quarantined: a link, another user's file, or writable by others */
@@ -61,7 +61,8 @@ enum store_outcome {
 
 struct store_opening {
 	enum store_outcome outcome;
-	char why[ERR_TEXT_MAX]; /* for the log; "" with STORE_FRESH */
+	/* why the log is not restored, for a log message; "" with STORE_FRESH */
+	char why[ERR_TEXT_MAX];
 };
 
 /*
@@ -108,11 +109,12 @@ bool store_pending(const struct store *s);
 int store_tidy(struct store *s, struct err *err);
 
 struct store_stats {
-	uint64_t commits, failures; /* since store_open */
-	uint64_t records; /* written or removed */
+	uint64_t commits, failures; /* numbers since store_open */
+	uint64_t records; /* number of written or removed records */
 	uint64_t file_bytes; /* size of the file */
-	uint64_t last_commit_ns; /* wall clock, for display; 0: none */
-	uint64_t last_commit_ms; /* clock_ms() */
+	/* time of the last commit by the wall clock, for display; 0: none */
+	uint64_t last_commit_ns;
+	uint64_t last_commit_ms; /* time of the last commit, by clock_ms() */
 	uint64_t last_duration_ns; /* duration of the last commit */
 	char last_error[STORE_ERROR_MAX]; /* error of the last failed commit */
 };

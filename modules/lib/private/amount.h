@@ -22,7 +22,7 @@ enum amount_kind {
 struct amount {
 	enum amount_kind kind;
 	int64_t mcpu; /* value of a QUANTITY in milli-CPU, at least 0 */
-	struct rp_idset cpus; /* set of CPUS and EXCEPT */
+	struct rp_idset cpus; /* CPUs of the kinds CPUS and EXCEPT */
 };
 
 /* Kinds of amounts that a key accepts. */

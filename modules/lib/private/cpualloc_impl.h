@@ -46,7 +46,7 @@ struct cpualloc {
 	uint64_t *online, *leaders; /* lowest CPU of each core */
 	uint64_t *prio[N_PRIOS];
 	uint64_t *bound; /* efficient cores, which must not exceed low priority */
-	uint32_t *core_of; /* index: CPU id */
+	uint32_t *core_of; /* core of each CPU, by CPU id */
 	struct span *cores;
 	struct unit *packages, *clusters, *groups; /* groups are cache groups */
 	/* Tables derived from the priorities, indexed by preference: packages with the best first;

@@ -37,7 +37,7 @@ struct cpuclass_def {
 	uint32_t n_disabled_cstates;
 	int64_t turbo_priority;
 	/* Speed Select (pct.h); -1: not set */
-	int32_t pct_high; /* 1 high, 0 low */
+	int32_t pct_high; /* priority in Speed Select: 1 high, 0 low */
 	int32_t clos;
 	int64_t pct_min_khz, pct_max_khz;
 	bool publish;

@@ -10,7 +10,7 @@
 #include <nri-rp/module.h>
 
 struct cpus {
-	uint32_t nw, n; /* words, CPUs */
+	uint32_t nw, n; /* numbers of words and of CPUs */
 	uint64_t w[];
 };
 

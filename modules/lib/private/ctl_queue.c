@@ -29,7 +29,7 @@ struct ctl_queue {
 	struct slot *slots; /* slots first … n are the waiting items, in order */
 	uint32_t first, n, cap, n_waiting;
 	uint32_t *buckets; /* index of a slot + 1; 0: none */
-	uint32_t n_buckets; /* power of two */
+	uint32_t n_buckets; /* number of buckets, a power of two */
 	struct ctl_item *batch; /* items of the running job */
 	struct failing *failing;
 	uint32_t n_failing, cap_failing;

@@ -149,7 +149,7 @@ void ctl_table_prune(struct ctl_table *t)
 			if (e->given)
 				t->record[++n] = e->mark;
 	t->n_record = n;
-	/* equal sets of containers must give equal bytes */
+	/* equal sets of containers must give equal bytes, so the marks are sorted */
 	if (n)
 		qsort(t->record + 1, n, sizeof *t->record, by_mark);
 }

@@ -16,12 +16,12 @@
 
 struct ctl_entry {
 	rp_ctr ctr;
-	uint64_t mark; /* hash of its id */
+	uint64_t mark; /* hash of the container's id */
 	char class[CTL_CLASS_MAX];
 	int stale; /* apply again, even if the class is unchanged */
 	int given; /* changes may exist that must be revoked */
 	uint32_t serial; /* number of the last change */
-	struct ctl_entry *next; /* next in the bucket */
+	struct ctl_entry *next; /* next entry of the bucket */
 };
 
 struct ctl_table {
@@ -38,8 +38,8 @@ struct ctl_entry *ctl_table_find(const struct ctl_table *t, rp_ctr ctr);
 struct ctl_entry *ctl_table_know(struct ctl_table *t, const struct rp_ctr_info *info);
 /* Returns the entry of a container, creating it if necessary. NULL: out of memory. */
 struct ctl_entry *ctl_table_put(struct ctl_table *t, rp_ctr ctr);
-/* Returns the entry of a container that is about to receive this class (NULL: everything is
- * revoked), creating it if necessary. NULL: out of memory. */
+/* Returns the entry of a container that is about to receive this class, creating it if necessary;
+ * NULL without memory. class NULL: everything is revoked. */
 struct ctl_entry *ctl_table_give(struct ctl_table *t, const struct rp_ctr_info *info,
 				 const char *class);
 /* Records that everything was revoked, unless the container was changed since (`serial`). */

@@ -16,7 +16,7 @@
 #define HINTS_ANY UINT64_MAX /* nodes of a hint that accepts any */
 #define HINTS_MAX 512u /* hints of one list; further ones are ignored */
 #define HINTS_RESOURCES_MAX 8u
-#define HINTS_ALL_MASKS_NODES 8u /* with more nodes only small sets are tried */
+#define HINTS_ALL_MASKS_NODES 8u /* number of nodes above which only small sets are tried */
 
 enum hints_policy {
 	HINTS_NONE,

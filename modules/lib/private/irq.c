@@ -353,7 +353,7 @@ struct back {
 
 struct irq {
 	struct modhost h;
-	struct back back; /* belongs to the worker */
+	struct back back; /* original affinities, used by the worker only */
 	struct order *last;
 	bool used, complained;
 	struct irq_stats stats;

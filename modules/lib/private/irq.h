@@ -93,7 +93,8 @@ struct irq_names {
  */
 int32_t irq_read_denied(const struct modhost *h, struct blocks *memory,
 			const struct texts *controllable, struct irq_names *ret);
-/* Returns the first of these interrupts that a pattern names by number or description, or NULL. */
+/* Returns the first of the denied interrupts that a pattern names by number or description, or
+ * NULL. */
 const struct irq_name *irq_find_denied(const struct irq_names *denied, const char *pattern);
 
 /* Parses a line of /proc/interrupts below its head, which names n_cpus CPUs. Returns 0 with number

@@ -94,7 +94,7 @@ struct kept {
 struct isolation_files {
 	struct modhost h;
 	/* accessed only by the worker */
-	struct kept *kept; /* in the order of setting */
+	struct kept *kept; /* changed files, in the order of writing */
 	uint32_t n, cap, mark;
 	/* accessed only by the main thread */
 	struct isolation_order *last;
@@ -106,7 +106,7 @@ struct job {
 	struct isolation_files *files;
 	struct isolation_order *order;
 	bool again;
-	char message[MESSAGE_MAX]; /* first failure; "": none */
+	char message[MESSAGE_MAX]; /* text of the first failure; "": none */
 };
 
 static void files_complain(struct job *j, const char *path, const char *what, const char *why)
@@ -341,7 +341,7 @@ static void files_kernel(struct job *j)
 	(void)files_set(j, WORKQUEUE, text);
 }
 
-/* A cgroup above partitions, and the CPUs of these. */
+/* A cgroup above partitions, and the CPUs of these partitions. */
 struct above {
 	char path[PATH_MAX_];
 	struct rp_idset cpus;

@@ -10,7 +10,7 @@
  * only when idle. */
 struct isolation_place {
 	char *ref; /* result of rp_host_work.cgroup_ref() */
-	char *cpus; /* list; "": none */
+	char *cpus; /* list of CPUs; "": none */
 };
 
 /* A wanted state. */
@@ -33,7 +33,8 @@ struct isolation_files;
 struct isolation_files *isolation_files_new(const struct modhost *h); /* NULL: no memory */
 struct isolation_files *isolation_files_free(
 	struct isolation_files *f); /* NULL allowed, returned */
-/* Submits the wanted state and takes over `o`. An unchanged one costs a comparison only. */
+/* Submits the wanted state and takes ownership of `o`. An unchanged state costs a comparison
+ * only. */
 void isolation_commit(struct isolation_files *f, struct isolation_order *o);
 
 #endif

@@ -64,7 +64,7 @@ bool koord_usage(const struct modhost *h, rp_ctr ctr, struct rp_usage *ret);
 
 /* ---- rounds: a timer that expires each interval as long as the module arms it ---------------- */
 
-#define KOORD_TICK UINT64_C(0x5099) /* cookie of the timer */
+#define KOORD_TICK UINT64_C(0x5099) /* cookie of the timer of rounds */
 struct koord_rounds {
 	bool armed;
 	struct koord_rate rate; /* usage of the node between two rounds */
@@ -95,7 +95,8 @@ int32_t koord_read(const struct modhost *h, const char *dir, const char *file, c
 /* [any] Writes a file unless it has the value already, and reads it back. Returns 1 if written, 0
  * if the value was there, or -errno. */
 int32_t koord_write(const struct modhost *h, const char *dir, const char *file, const char *text);
-/* [worker] koord_write() for an item: counts the write, and says a failure. Returns 0 or -errno. */
+/* [worker] Calls koord_write() for an item: counts the write and reports a failure. Returns 0 or
+ * -errno. */
 int32_t koord_put(const struct modhost *h, struct ctl_item *item, const char *dir, const char *file,
 		  const char *text);
 /* [any] Reads cpu.max ("max 100000"); quota -1: no limit. Returns 0 or -errno. */

@@ -171,7 +171,7 @@ enum { OP_EQUALS, OP_IN, OP_EXISTS, OP_ALWAYS, OP_MATCHES };
 static const struct {
 	const char *name;
 	uint32_t op, flags;
-	int32_t n_values; /* -1: any number */
+	int32_t n_values; /* number of values; -1: any number */
 } operators[] = {
 	{"Equals", OP_EQUALS, 0, 1},
 	{"NotEqual", OP_EQUALS, NEGATED | NO_STAR, 1},

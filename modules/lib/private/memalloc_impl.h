@@ -21,9 +21,9 @@ struct zone;
 
 struct request {
 	struct memalloc_request is;
-	uint64_t age; /* smaller is older */
+	uint64_t age; /* age of the request: a smaller number is older */
 	struct zone *zone; /* zone of the request; NULL: not assigned at present */
-	struct request *next; /* next with the same hash */
+	struct request *next; /* next request with the same hash */
 	/* the request is in the table; false: it was released, but the release can still be
 	 * undone */
 	bool listed;
@@ -32,7 +32,8 @@ struct request {
 
 struct zone {
 	memalloc_mask nodes;
-	/* with users, or with some in this operation; other zones are kept for an undo only */
+	/* the zone has users, or had some in this operation; other zones are kept for an undo
+	 * only */
 	bool live;
 	uint32_t types;
 	uint32_t n_users, cap_users;

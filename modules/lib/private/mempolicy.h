@@ -28,12 +28,12 @@ enum mempolicy_nodes {
 
 struct mempolicy {
 	const char *name;
-	int64_t mode; /* MPOL_… of Linux */
+	int64_t mode; /* mode, MPOL_… of Linux */
 	enum mempolicy_nodes nodes;
 	uint32_t distance;
 	const char *list; /* node list as written, with MEMPOLICY_LIST */
 	bool relative;
-	char flags[MEMPOLICY_FLAGS_MAX]; /* as for RP_F_MEMPOLICY_FLAGS */
+	char flags[MEMPOLICY_FLAGS_MAX]; /* flags as for RP_F_MEMPOLICY_FLAGS */
 };
 
 struct mempolicies {

@@ -27,7 +27,7 @@ bool pct_is_wanted(const struct cpuclass_defs *defs);
 bool pct_is_managed(const struct cpuclass_defs *defs);
 /* Returns why the machine has no Speed Select; NULL: it has. */
 const char *pct_missing(const struct modhost *h);
-/* Logs warnings for the operator, before such classes are activated. */
+/* Logs warnings for the operator about classes with Speed Select, before they are activated. */
 void pct_warn(const struct modhost *h, const struct cpuclass_defs *defs);
 
 /* Returns true if the class has high priority: its CPUs get power before others. False for

@@ -37,7 +37,7 @@ struct pct_cpu {
 
 struct pct {
 	bool managed;
-	int8_t clos[CPUCLASS_MAX]; /* index: class */
+	int8_t clos[CPUCLASS_MAX]; /* CLOS of each class */
 	/* CLOS for CPUs in classes without one; PCT_NO_CLOS: unchanged */
 	int8_t fallback;
 	uint64_t high; /* set of classes with high priority */
@@ -71,7 +71,8 @@ struct pct_unit {
 struct pct_setup {
 	bool on;
 	bool used[RP_CLOS_COUNT];
-	int64_t min_khz[RP_CLOS_COUNT], max_khz[RP_CLOS_COUNT]; /* as in cpuclass_def */
+	/* frequencies of each CLOS, as in struct cpuclass_def */
+	int64_t min_khz[RP_CLOS_COUNT], max_khz[RP_CLOS_COUNT];
 	uint32_t n;
 	struct pct_unit *units;
 	uint32_t *cpus;

@@ -13,7 +13,7 @@
 #define SCHEDCLASS_FIELDS_MAX 9u
 
 struct schedclass_field {
-	uint32_t field; /* RP_F_… */
+	uint32_t field; /* field to set, RP_F_… */
 	int64_t value;
 };
 

@@ -38,7 +38,7 @@ struct instance {
 	struct rp_host host;
 	pthread_t thread; /* the main thread, on which the instance may call the host */
 	/* Calls of the host on another thread. Atomic: any thread counts, the main thread logs. */
-	const char *foreign_service; /* latest of these calls */
+	const char *foreign_service; /* service of the latest of these calls */
 	uint32_t n_foreign, n_foreign_logged;
 	struct err failed; /* error text of the running callback */
 	uint64_t n_failures; /* callbacks that returned an error */

@@ -24,7 +24,7 @@
 
 struct claim {
 	const struct instance *instance;
-	struct claim *next; /* earlier claim */
+	struct claim *next; /* earlier claim of the file */
 	char value[];
 };
 
@@ -36,7 +36,7 @@ struct setting {
 	/* from the previous process; a module that drops it may not have restored the file */
 	bool adopted;
 	bool changed; /* set to another value than the previous one: belongs in the log */
-	bool noted; /* recorded in the log */
+	bool noted; /* the original value is recorded in the log */
 	char found[];
 };
 
@@ -325,7 +325,7 @@ struct put_back_job {
 	struct host_env *env;
 	struct left *list;
 	unsigned n;
-	struct err err; /* the first failure */
+	struct err err; /* error of the first failure */
 	unsigned n_failed;
 };
 

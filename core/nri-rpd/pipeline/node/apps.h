@@ -13,7 +13,7 @@
 struct host_app {
 	/* texts of the configuration; cgroup: path below the mount, from "/" on */
 	const char *name, *cgroup;
-	uint32_t prio; /* RP_PRIO_… */
+	uint32_t prio; /* priority of the application, RP_PRIO_… */
 	struct usage usage;
 	struct series series;
 };

@@ -35,7 +35,7 @@ struct cluster_state {
 };
 
 struct cluster_status {
-	bool on; /* agent.cluster */
+	bool on; /* agent.cluster is set */
 	/* the agent's last report about the cluster; NULL: none */
 	const struct cluster_state *state;
 	const char *source; /* object that the cluster's configuration comes from; NULL: none */

@@ -34,7 +34,7 @@ struct eviction {
 	rp_pod pod;
 	const struct instance *owner;
 	int64_t grace_s;
-	uint32_t state; /* RP_EVICTION_… */
+	uint32_t state; /* state of the request, RP_EVICTION_… */
 	char *reason;
 	char *why; /* the cluster's reason; NULL: none */
 	uint32_t asked; /* number of requests to the agent */

@@ -30,7 +30,7 @@ struct feed_status {
 struct fed_message {
 	bool begin, complete; /* the message begins, or completes, a list of all pods */
 	const struct fed_pod *pods;
-	const char *const *gone; /* UIDs */
+	const char *const *gone; /* UIDs of removed pods */
 	uint32_t n_pods, n_gone;
 	uint32_t n_left_out; /* pods that could not be decoded */
 	const char *source, *problem; /* as of feed_counts */

@@ -41,7 +41,7 @@ struct filing {
 	struct pipeline *p;
 	struct forecast *f;
 	char path[CACHE_PATH_MAX + sizeof FILE_NAME];
-	char *text; /* content read */
+	char *text; /* content that was read */
 	struct buf data; /* content to be written */
 	struct err err;
 };

@@ -29,13 +29,14 @@ struct forecast {
 	bool known; /* the file was read, or does not exist */
 	struct models models;
 	int64_t start_s; /* wall clock at start_ms */
-	uint64_t start_ms, trained_ms, written_ms; /* monotonic */
+	/* monotonic times of the start, the last training and the last write */
+	uint64_t start_ms, trained_ms, written_ms;
 };
 
 /* Pod with its priority class and requests. */
 struct forecast_pod {
 	const struct pod *pod;
-	uint32_t prio; /* RP_PRIO_… */
+	uint32_t prio; /* priority of the pod, RP_PRIO_… */
 	int64_t request[RP_NR_AMOUNTS];
 };
 

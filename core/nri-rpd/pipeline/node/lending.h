@@ -26,7 +26,7 @@ struct lending_pass {
 	struct instance *const *calculators;
 	unsigned n_calculators;
 	const struct nr_result *result;
-	struct nr_cost *costs; /* by calculator */
+	struct nr_cost *costs; /* costs of the calculators, by position */
 	const struct strategy *strategy;
 	/* the Node as the agent reported it; NULL: no report from an agent */
 	const struct node_object *node;

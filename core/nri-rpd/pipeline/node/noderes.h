@@ -22,7 +22,7 @@ struct noderes_view {
 	const struct rp_nr_measured *measured;
 	const struct rp_nr_aggregated *aggregated;
 	uint32_t n_aggregated;
-	const int64_t *capacity, *allocatable; /* by RP_NR_… */
+	const int64_t *capacity, *allocatable; /* amounts of the Node, by RP_NR_… */
 	const struct nr_result *result; /* result of the last pass, with messages */
 	/* part of the result that is on the Node or is to be written there */
 	const struct nr_result *node;

@@ -16,7 +16,7 @@ struct outcome {
 	const char *path; /* text of the configuration; NULL: none */
 	char *written; /* content of the file; NULL: not known */
 	bool writing;
-	char error[ERR_TEXT_MAX]; /* last logged error */
+	char error[ERR_TEXT_MAX]; /* error logged last */
 };
 
 /* Sets the path. The next outcome_put() writes in any case. */

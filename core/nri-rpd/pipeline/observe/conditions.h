@@ -26,8 +26,8 @@ struct condition {
 	const char *id; /* identifier for programs, as "config-refused" */
 	const char *about; /* part of the daemon in the doctor's report */
 	enum severity severity;
-	const char *hint; /* remedy */
-	const char *text; /* problem */
+	const char *hint; /* remedy for the problem */
+	const char *text; /* text of the problem */
 	bool unplaced; /* new containers are not placed as configured */
 };
 

@@ -35,7 +35,7 @@ enum event_kind {
 const char *event_kind_name(enum event_kind k);
 
 struct event {
-	uint64_t seq; /* from 1, continued after a restart */
+	uint64_t seq; /* number of the event, from 1, continued after a restart */
 	uint64_t wall_ns;
 	enum event_kind kind;
 	char text[EVENT_TEXT_MAX];

@@ -28,16 +28,16 @@ struct pipeline_status {
 	const char *config_problems; /* all problems of the files, lines; NULL: none */
 	/* activation time of the saved configuration if the start used that one; else 0 */
 	uint64_t config_kept_ns;
-	uint64_t started_ns; /* wall clock */
+	uint64_t started_ns; /* time of the start, by the wall clock */
 	unsigned n_pods, n_ctrs, n_degraded, n_updates_waiting, n_module_deaths;
 	const char *store_state; /* "restored", "fresh", or another outcome of the start */
-	bool degraded; /* reasons: conditions.h */
+	bool degraded; /* a condition limits the daemon (conditions.h) */
 };
 
 struct controller_status {
 	const char *name, *mode;
 	bool running;
-	bool calculator; /* false: a controller */
+	bool calculator; /* true: a calculator; false: a controller */
 	const char *error; /* reason why the controller does not run */
 	unsigned pending, done, partial, failed; /* numbers of containers, by their latest report */
 };

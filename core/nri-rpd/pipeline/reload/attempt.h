@@ -23,7 +23,7 @@ typedef int (*attempt_fn)(struct pipeline *p, void *arg, struct buf *out, struct
 typedef void (*attempt_done)(void *arg, const struct trial_result *res);
 
 struct attempt_spec {
-	const char *what; /* see struct trial_spec */
+	const char *what; /* name of the attempt in messages, as in struct trial_spec */
 	attempt_fn fn;
 	attempt_done done; /* called after attempt_start() only */
 	void *arg; /* argument of fn and done */

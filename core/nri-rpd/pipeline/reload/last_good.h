@@ -18,7 +18,7 @@
 
 struct kept {
 	struct conf_files files;
-	uint64_t wall_ns; /* time of activation */
+	uint64_t wall_ns; /* time of activation, by the wall clock */
 };
 
 /* Writes a complete copy to out. 0 or -ENOMEM. */

@@ -36,7 +36,7 @@ struct reload_result {
 	 * stops. Other: failed. */
 	int code;
 	struct err err;
-	const char *warnings; /* lines; "": none */
+	const char *warnings; /* warnings as lines; "": none */
 	const char *changes; /* keys that changed, lines */
 	const char *classes; /* lines: classes and values of containers that would change */
 	bool restart_needed; /* at least one changed key takes effect after a restart only */

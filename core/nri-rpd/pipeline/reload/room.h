@@ -16,7 +16,7 @@ struct reload; /* reload.c */
 struct reloads {
 	/* directories of the saved configuration (last_good.h) */
 	char dir[CACHE_PATH_MAX], run_dir[CACHE_PATH_MAX];
-	uint64_t generation; /* counts activations */
+	uint64_t generation; /* number of activations so far */
 	char error[ERR_TEXT_MAX]; /* error of the last reload or start; "": it was accepted */
 	char *problems; /* all problems of a refused configuration, lines; NULL without an error */
 	/* activation time of the saved configuration if that is active; 0: read from the files */

@@ -69,9 +69,9 @@ const char *request_name(enum request r); /* for example "CreateContainer" */
 /* Properties of a request that decide whether it has to wait. */
 struct request_about {
 	enum request kind;
-	uint64_t received_ns; /* clock_ns() */
-	const struct pod_desc *pod; /* for REQ_RUN_POD and REQ_CREATE; else NULL */
-	const struct ctr_desc *ctr; /* for REQ_CREATE; else NULL */
+	uint64_t received_ns; /* arrival of the request, by clock_ns() */
+	const struct pod_desc *pod; /* the pod of REQ_RUN_POD and REQ_CREATE; else NULL */
+	const struct ctr_desc *ctr; /* the container of REQ_CREATE; else NULL */
 	bool begins, ends; /* first and last part of a REQ_SYNCHRONIZE */
 	bool goes_on; /* REQ_RUN_POD for which request_run_pod() returned 1 */
 };

@@ -27,8 +27,8 @@ struct manifest_ctr {
 };
 
 struct manifest_pod {
-	const char *owner; /* for example "Deployment prod/shop" */
-	uint32_t replica, n_replicas; /* from 1 */
+	const char *owner; /* workload of the pod, for example "Deployment prod/shop" */
+	uint32_t replica, n_replicas; /* number of this replica, from 1, and of all replicas */
 	struct pod_desc pod;
 	struct fed_pod *fed; /* the pod as the cluster would report it */
 	struct manifest_ctr *ctrs; /* in the order of creation */

@@ -27,8 +27,8 @@ struct reading {
 	uint64_t memory;
 	struct manifest_pod *ret;
 	struct needs *wants; /* by container; the pod's limit for containers without one */
-	struct fed_ctr *own; /* by container, as in the manifest */
-	rp_cfg *nodes; /* by container */
+	struct fed_ctr *own; /* containers as in the manifest */
+	rp_cfg *nodes; /* YAML node of each container in the manifest */
 	struct needs of_pod; /* pod-level resources */
 	bool has_own; /* the pod has pod-level resources */
 	struct err *err;

@@ -22,7 +22,7 @@ struct watch;
 
 enum culprit {
 	CULPRIT_UNKNOWN,
-	CULPRIT_KUBELET, /* static CPU manager */
+	CULPRIT_KUBELET, /* the kubelet, whose CPU manager is static */
 	CULPRIT_RUNC, /* runc version that reverses the bytes of sets */
 	CULPRIT_SYSTEMD,
 	CULPRIT_TUNED,
@@ -38,7 +38,7 @@ const char *culprit_hint(enum culprit c);
 struct drift_stats {
 	bool watching;
 	unsigned n_watched; /* watched cgroup directories */
-	uint64_t found; /* detected differences */
+	uint64_t found; /* number of detected differences */
 	uint64_t by[N_CULPRITS];
 	char last[N_CULPRITS][DRIFT_NAME_MAX]; /* last container, by culprit */
 };

@@ -32,7 +32,7 @@ struct check {
 	uint32_t pid;
 	/* expected sets; the worker compares their values, which are immutable while referenced */
 	struct iset *cpus, *mems;
-	struct cpu_amounts amounts; /* expected */
+	struct cpu_amounts amounts; /* expected amounts */
 	bool watched[N_DRIFT_DIRS];
 	int watches[N_DRIFT_DIRS];
 	enum culprit culprit;

@@ -18,7 +18,7 @@ struct pipeline;
 
 struct admit_counts {
 	uint64_t by_feed, by_runtime; /* pods by the source of their requested resources */
-	uint64_t waited; /* deferred requests */
+	uint64_t waited; /* number of deferred requests */
 	uint64_t late; /* deferred requests that continued without the cluster's report */
 };
 

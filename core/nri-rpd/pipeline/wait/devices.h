@@ -88,7 +88,7 @@ bool pipeline_devices_are_on(const struct pipeline *p);
 struct devices_status {
 	bool on, reachable;
 	char why_not[ERR_TEXT_MAX]; /* why the kubelet's list is not available; "": it is */
-	unsigned n_asked, n_known, n_failed; /* present pods by state */
+	unsigned n_asked, n_known, n_failed; /* numbers of present pods, by state */
 	/* late: requests that continued without an answer */
 	uint64_t asked, answered, failed, late;
 	char last_error[ERR_TEXT_MAX];

@@ -47,8 +47,8 @@ struct inquiry {
 	const char *uid, *ctr; /* UID of the pod, and container; ctr "": the whole pod */
 	struct plugin_wanted *wanted;
 	uint32_t n_wanted;
-	struct plugin_wanted *hinted; /* resources that hints were requested for … */
-	struct plugin_hints *hints; /* … and their hints; NULL: none requested */
+	struct plugin_wanted *hinted; /* resources for which hints were requested */
+	struct plugin_hints *hints; /* hints for `hinted`; NULL: none requested */
 	uint32_t n_hinted;
 	uint64_t received_ns; /* arrival of the request; 0: not known */
 	struct packed_grants {

@@ -24,7 +24,8 @@
 #define PLUGINS_MAX 32u
 
 struct plugin_desc {
-	const char *resource, *endpoint, *error; /* error: "": none */
+	/* resource and socket of the plugin, and its error ("": none) */
+	const char *resource, *endpoint, *error;
 	bool connected, aligns, pre_start, reconciles;
 	uint64_t calls, failures;
 };
@@ -37,14 +38,14 @@ struct plugin_wanted {
 	enum plugin_ctr kind;
 	uint32_t index;
 	const char *resource;
-	double amount; /* CPUs, bytes, or units */
+	double amount; /* amount in CPUs, bytes or units */
 	bool chosen; /* for an allocation: `nodes` was chosen by the policy (empty: any) */
 	bool preferred;
 	struct rp_ids nodes;
 };
 
 struct plugin_hint {
-	struct rp_ids nodes; /* empty: any */
+	struct rp_ids nodes; /* nodes of the hint; empty: any */
 	bool preferred;
 };
 
