@@ -541,7 +541,8 @@ static int32_t merge_all(struct rp_instance *inst, rp_ctr ctr, rp_pod admitted,
 	for (uint32_t i = 2; i < n; i++)
 		lists[i] = o->list[i - 2].is;
 	if (n < HINTS_RESOURCES_MAX && others_devices(inst, ctr, near)) {
-		lists[n++] = (struct hints){.list = near, .n = 2};
+		lists[n] = (struct hints){.list = near, .n = 2};
+		n++;
 		hints_explain(inst, ctr, "devices:", near, 2);
 	}
 	if (!hints_merge(p->topology, p->node_mask, lists, n, result))

@@ -129,7 +129,7 @@ static bool table_rehash(struct table *t)
 /* Makes room for one more entry. */
 static bool table_grow(struct table *t)
 {
-	uint32_t cap = t->cap, n_bound = t->cap;
+	uint32_t cap = t->cap, n_bound = cap;
 	return room_for(&t->list, &cap, t->n + 1, sizeof(void *)) &&
 	       room_for(&t->bound, &n_bound, t->n + 1, sizeof(void *)) &&
 	       room_for(&t->uids, &t->cap, t->n + 1, sizeof *t->uids) &&
