@@ -9,7 +9,8 @@
 #include "core/lib/util/str.h"
 
 #define WHOLE_FILE "rp.conf" /* key of a ConfigMap with a complete rp.conf */
-#define INDENT 2 /* puts each key on its own line, so that positions in messages are useful */
+/* indentation that puts each key on its own line, so that positions in messages are useful */
+#define INDENT 2
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what a ResourceClaim of the API server has allocated from this node's devices. */
+/* Reads the devices of this node that are allocated to a ResourceClaim of the API server. */
 #ifndef NRI_RP_AGENT_CLAIM_OBJECT_H
 #define NRI_RP_AGENT_CLAIM_OBJECT_H
 
@@ -19,8 +19,8 @@ struct claim_object {
 	uint32_t n_pods;
 };
 
-/* Reads the claim with this UID. -ESTALE: the object is another claim, or has nothing of this
- * driver and pool; -EINVAL: what it has is not understood. */
+/* Reads the claim with this UID. -ESTALE: the object is another claim, or has no device of this
+ * driver and pool; -EINVAL: the allocation is not valid. */
 int claim_object_read(const json_t *object, const char *uid, const char *driver, const char *pool,
 		      struct claim_object *ret, struct err *err);
 

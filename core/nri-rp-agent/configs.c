@@ -39,7 +39,8 @@ struct slot {
 	bool seen; /* present in the current list */
 	/* the status of an object that is not used because of another kind's; NULL: none yet */
 	struct verdicts *passed;
-	struct candidate *passed_for; /* identity of what the status is about; NULL: no status */
+	/* identity of the object that the status is about; NULL: no status */
+	struct candidate *passed_for;
 	const struct slot *passed_by; /* the slot that is named there; only compared */
 };
 
@@ -60,7 +61,7 @@ struct configs {
 	unsigned n_ns;
 	char *group; /* configuration group that the Node's labels name; NULL: none */
 	bool group_known, group_changed, discovered, discovery_denied;
-	bool deleted; /* an object that was read is seen to be gone */
+	bool deleted; /* an object that was read has been deleted */
 	uint64_t none_since_ms; /* no object is there; 0: there is one */
 	bool cleared; /* the daemon was notified that the cluster has no configuration for it */
 	struct kind *kinds[KINDS_MAX + 1]; /* the first kind is ConfigMap */
@@ -260,7 +261,7 @@ static void configs_forget_kinds(struct configs *c, const json_t *resources)
 	c->n_kinds = n;
 }
 
-/* Handles the list of kinds in the group config.nri. A removed kind counts as one without
+/* Handles the list of kinds in the group config.nri. A removed kind is treated as a kind without
  * objects. */
 static void configs_discovered(const struct kube_answer *answer, void *arg)
 {
@@ -449,7 +450,7 @@ static bool configs_is_certain(struct configs *c)
 	const uint64_t passed = now - c->none_since_ms;
 	if (passed >= CERTAIN_MS)
 		return true;
-	/* not settle_timer: an object that appears meanwhile counts at once */
+	/* not settle_timer: an object that appears meanwhile is used at once */
 	(void)loop_timer_arm(c->certain_timer, CERTAIN_MS - passed);
 	return false;
 }

@@ -221,7 +221,7 @@ static int pluginask_call(struct ask *a, const Agent__Wanted *w, struct err *err
 	return r;
 }
 
-/* Starts the next call, or all calls at once for hints. */
+/* Starts the next call to a plugin, or all calls at once for hints. */
 static void go_on(struct ask *a)
 {
 	bool at_once = a->kind == ASK_HINTS;

@@ -41,7 +41,7 @@ int plugins_new(const struct plugins_config *config, struct plugins **ret, struc
 struct plugins *plugins_free(struct plugins *p); /* accepts NULL; returns NULL */
 /* Call when the agent has registered with the daemon. */
 void plugins_daemon_connected(struct plugins *p);
-/* Serves a call of the daemon. Returns false if it is not about plugins. */
+/* Serves a call of the daemon. Returns false if the call does not concern plugins. */
 bool plugins_serve(struct plugins *p, struct rpc_request *req);
 
 /* ---- functions between these files ----------------------------------------------------------- */

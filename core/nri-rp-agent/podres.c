@@ -49,7 +49,9 @@ struct podres {
 	struct known *known;
 	struct places *places; /* places of devices of claims; NULL: claims are not read */
 	struct waiter *early; /* requests that wait for the first list of slices */
-	struct waiter *waiters, *served; /* requests for the next list; those for the current one */
+	/* waiters: requests that wait for the next list; served: requests that get the current
+	 * list */
+	struct waiter *waiters, *served;
 	unsigned n_waiters;
 	bool listing, closing;
 	unsigned no_get; /* number of the connection whose kubelet has no Get; 0: none */

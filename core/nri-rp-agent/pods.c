@@ -211,7 +211,7 @@ static bool pods_fill(const struct pod_feed *f, Agent__SetPodsRequest *m)
 	return false;
 }
 
-/* Marks the pods of a message as sent; it has been packed already. */
+/* Marks the pods of a message as sent, after the message was packed. */
 static void pods_sent(struct pod_feed *f, const Agent__SetPodsRequest *m)
 {
 	for (size_t i = 0; i < m->n_pods; i++) {

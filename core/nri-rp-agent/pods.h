@@ -23,8 +23,7 @@ struct pod_feed_config {
 	const char *node; /* name of the Node, required with kube */
 	/* socket of the kubelet's list of pods; NULL: only the API server is used */
 	const char *kubelet_socket;
-	/* with all fields for the bridge, which has no other source for those that a runtime
-	 * knows */
+	/* send all fields: nri-rp-bridge has no other source for the fields that a runtime knows */
 	bool whole;
 };
 

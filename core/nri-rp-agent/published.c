@@ -35,7 +35,7 @@ struct published {
 
 /* ---- NodeResourceTopology -------------------------------------------------------------------- */
 
-/* Formats a quantity: CPU in milli-CPUs, others in units. */
+/* Formats a quantity: CPU in milli-CPU, all other resources in units. */
 static json_t *published_quantity(const char *resource, int64_t value)
 {
 	char text[QUANTITY_MAX];

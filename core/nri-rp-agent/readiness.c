@@ -208,7 +208,7 @@ static void readiness_expired(void *arg)
 	readiness_report(r, "False", r->connected ? "NotPlacing" : "DaemonAway");
 }
 
-/* Reports readiness at once, and the lack of it after a time. */
+/* Reports readiness at once, and missing readiness after READINESS_GRACE_MS. */
 static void readiness_judge(struct readiness *r)
 {
 	if (r->connected && !*r->unready) {

@@ -25,7 +25,7 @@ struct readiness;
 struct readiness *readiness_new(struct kube *k, struct link *l,
 				const char *node); /* NULL: no memory */
 struct readiness *readiness_free(struct readiness *r); /* accepts NULL; returns NULL */
-/* Call with each report of the daemon, and when the connection to it is lost. */
+/* Handles a report of the daemon, and the loss of the connection to the daemon. */
 void readiness_take(struct readiness *r, const Agent__PublishedRequest *m);
 void readiness_lost(struct readiness *r);
 /* Call with each version of the Node, borrowed. */

@@ -95,7 +95,7 @@ static void slices_write(struct slices *s)
 		log_error("the devices of claims cannot be published: no memory");
 }
 
-/* Chooses a generation that is higher than all earlier ones, of earlier runs too. */
+/* Chooses a generation that is higher than all generations of this and earlier runs. */
 static void slices_renew(struct slices *s, int64_t above)
 {
 	int64_t now = (int64_t)(clock_wall_ns() / NS_PER_S);

@@ -19,10 +19,10 @@
 #define WATCH_PAGE 100u /* objects in a page; fewer if they are large */
 #define WATCH_SERVER_S                                                                             \
 	300u /* time after which the server ends the stream, reduced randomly by up to a quarter */
-#define WATCH_GRACE_S 30u /* additional time after which the stream counts as hung */
+#define WATCH_GRACE_S 30u /* additional time after which the stream is treated as hung */
 
 enum watch_event {
-	WATCH_BEGIN, /* a list begins; objects missing in it are gone */
+	WATCH_BEGIN, /* a list begins; objects that are missing in it were removed */
 	WATCH_OBJECT, /* an existing object */
 	WATCH_GONE, /* a removed object, in its last state */
 	WATCH_LISTED, /* the list is complete */
@@ -63,7 +63,7 @@ struct watch_message {
 	const char *version; /* resourceVersion of `object`; NULL: none */
 	int error; /* error of WATCH_DENIED: -ESTALE, -EAGAIN */
 };
-/* Parses a line. Returns 0, or -EBADMSG if it is not an event. */
+/* Parses a line of the stream. Returns 0, or -EBADMSG if the line is not an event. */
 int watch_parse(const char *text, size_t n, struct watch_message *ret);
 
 #endif

@@ -148,7 +148,7 @@ static void tell_end(struct intercept_call *c)
 	pass_answer(c);
 }
 
-/* Asks the plugin, unless the pod or container has become known in the meantime. Called with the
+/* Queries the plugin, unless it has learnt of the pod or container in the meantime. Called with the
  * lock. */
 static void on_late_turn(void *arg)
 {
@@ -165,7 +165,8 @@ static void on_late_turn(void *arg)
 		pass_answer(c);
 	} else {
 		if (c->q.ctr)
-			c->q.ctr->placing = true; /* calls wait until the plugin knows it */
+			/* calls wait until the plugin has received the container */
+			c->q.ctr->placing = true;
 		c->q.then = on_late_asked;
 		c->q.deadline_ms = UINT64_MAX;
 		question_ask(&c->q);

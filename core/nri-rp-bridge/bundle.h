@@ -26,7 +26,7 @@ struct bundle {
 	const char *sandbox_id, *name; /* the pod's sandbox, the container's name */
 	const char *pod, *ns, *uid;
 	Cri__Resources *resources; /* resources of the specification; NULL: the file has none */
-	/* annotations of the specification, without those of the runtime itself */
+	/* annotations of the specification, except annotations of the runtime itself */
 	Agent__Pair **annotations;
 	size_t n_annotations;
 };

@@ -254,8 +254,8 @@ bool cgroup_is_empty(const struct cgroup_fs *c, const char *cgroup)
 		return read_general(c, cgroup, "cgroup.events", text, sizeof text) > 0 &&
 		       strstr(text, "populated 0");
 	const void *in[] = {c, cgroup};
-	/* A child cgroup counts as populated without a look at its processes: the process that has
-	 * made it is assumed to be alive. */
+	/* A child cgroup is treated as populated without reading its processes: the process that
+	 * has created it is assumed to be alive. */
 	return read_general(c, cgroup, "cgroup.procs", text, sizeof text) == 0 &&
 	       cgroup_folder(c, "cpuset", cgroup, folder) &&
 	       fs_list(&c->root, folder, is_populated, in) == 0;

@@ -63,7 +63,7 @@ bool cgroup_has_shares(struct cgroup_fs *c, const char *cgroup, int64_t shares);
 /* Returns the pid of the first process in the cgroup; 0: no process, or the cgroup was removed. */
 uint32_t cgroup_process(const struct cgroup_fs *c, const char *cgroup);
 /* Returns true if neither the cgroup nor a cgroup below it has a process. With cgroup v1 each child
- * cgroup counts as having one. */
+ * cgroup is treated as having a process. */
 bool cgroup_is_empty(const struct cgroup_fs *c, const char *cgroup);
 
 #endif

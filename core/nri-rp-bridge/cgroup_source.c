@@ -97,8 +97,8 @@ static bool is_runtimes(const char *name)
 	       str_eq(name, "runc") || str_eq(name, "crun");
 }
 
-/* Adds a cgroup that the runtime has not described: the pod list may know it, or its process shows
- * what it is. */
+/* Adds a cgroup that the runtime has not described. The pod list or the cgroup's process may
+ * identify it. */
 static int add_unknown(struct cgroup_source *s, const struct kubepods_entry *e)
 {
 	char path[64], name[32] = "";

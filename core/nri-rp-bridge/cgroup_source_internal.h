@@ -39,7 +39,7 @@ void cgroup_source_status(struct cgroup_source *s);
 
 /* ---- cgroup_plugin.c ---- */
 
-/* Queues a request or event for the plugin. ctr NULL: it is about the pod. */
+/* Queues a request or event for the plugin. ctr NULL: the request or event is about the pod. */
 void cgroup_tell(struct cgroup_source *s, Nri__Event event, struct pod *pod, struct ctr *ctr);
 /* Handles the plugin's answer to a request or event. */
 void cgroup_heard(struct notice *n, const struct rpc_result *result, void *source);
@@ -68,7 +68,8 @@ struct write_run {
 	struct cgroup_source *source;
 	unsigned left, failed;
 };
-/* Creates a run that counts one write as under way; write_run_end ends it. NULL: out of memory. */
+/* Creates a run that counts one write as running; write_run_end() ends that write. NULL: out of
+ * memory. */
 struct write_run *write_run_new(struct cgroup_source *s);
 void write_run_end(struct write_run *run);
 
@@ -79,12 +80,12 @@ struct write_how {
 	/* counts the write for the request that waits for it; NULL: no request waits */
 	struct write_run *run;
 };
-/* Adds the resources to what the plugin wants of the container, and starts to write them. Errors of
- * the files are logged and counted in the run. */
+/* Adds the resources to the container's resources that the plugin wants, and starts to write them.
+ * Errors of the files are logged and counted in the run. */
 int write_wanted(struct cgroup_source *s, struct ctr *ctr, const Nri__LinuxResources *resources,
 		 const struct write_how *how, struct err *err);
-/* Starts to rewrite files that differ from what the plugin wants. settled: the runtime has finished
- * writing them by now, so a difference counts as drift. */
+/* Starts to rewrite files that differ from the resources that the plugin wants. settled: the
+ * runtime has finished writing the files, so a difference is counted as drift. */
 void write_again(struct cgroup_source *s, struct ctr *ctr, bool settled);
 
 /* ---- describe.c ---- */
@@ -95,11 +96,11 @@ Nri__PodSandbox *describe_pod(const struct cgroup_source *s, struct arena *a,
 /* Returns the container as an NRI message. `fresh` true: with the resources requested at its
  * creation; false: with those in its files. NULL: out of memory. */
 Nri__Container *describe_ctr(struct cgroup_source *s, struct arena *a, struct ctr *ctr, bool fresh);
-/* Returns true if the container's resources in the pod list differ from those that the plugin has
- * accepted; *ret has what to send. */
+/* Returns true if the container's resources in the pod list differ from the resources that the
+ * plugin has accepted. *ret gets the resources to send. */
 bool describe_resize(const struct cgroup_source *s, struct ctr *ctr, Cri__Resources *ret);
-/* Records that the plugin has accepted the resize. Amounts that the plugin wants are replaced by
- * the new ones. -ENOMEM. */
+/* Records that the plugin has accepted the resize. The new amounts replace the amounts that the
+ * plugin wanted before. -ENOMEM. */
 int describe_resized(struct ctr *ctr);
 
 #endif

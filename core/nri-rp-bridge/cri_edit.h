@@ -47,11 +47,12 @@ Nri__LinuxResources *cri_resources(struct arena *a, const Cri__Resources *from);
 int cri_annotate_pod(struct arena *a, Cri__PodConfig *config, const char *key, const char *value);
 int cri_annotate_container(struct arena *a, Cri__ContainerConfig *config, const char *key,
 			   const char *value);
-/* Overwrites in `to` what is set in `from`. Adds fields that CRI does not have to `missing`. */
+/* Copies the fields that are set in `from` to `to`. Adds fields that CRI does not have to
+ * `missing`. */
 int cri_set_resources(struct arena *a, Cri__Resources *to, const Nri__LinuxResources *from,
 		      struct cri_missing *missing);
-/* Writes all that a plugin wants of a new container into its config. Adds fields that CRI does not
- * have to `missing`. */
+/* Writes all values that a plugin sets for a new container into its config. Adds fields that CRI
+ * does not have to `missing`. */
 int cri_adjust(struct arena *a, Cri__ContainerConfig *config,
 	       const Nri__ContainerAdjustment *adjust, struct cri_missing *missing);
 const char *cri_container_id(const Cri__ListedContainer *ctr);

@@ -13,7 +13,7 @@
 /* Returns the cgroup parent of a pod, or the path of its cgroup; "" if the JSON does not have it.
  * NULL: out of memory. */
 const char *cri_info_parent(struct arena *a, const char *info);
-/* Returns the resources in an OCI specification; NULL: it has none, or out of memory. */
+/* Returns the resources in an OCI specification, or NULL if it has none or memory is short. */
 Cri__Resources *cri_spec_resources(struct arena *a, const json_t *spec);
 /* Facts about a container that have no field in ContainerStatus. */
 struct cri_about {

@@ -21,7 +21,7 @@ struct events_listener {
 	/* new event; the callee may call events_leave for its own listener */
 	void (*event)(const uint8_t *payload, size_t n, void *arg);
 	/* Called when the stream has ended; the listener is then no longer registered. `result` is
-	 * that of grpc_done. */
+	 * as in grpc_done. */
 	void (*ended)(const struct grpc_result *result, void *arg);
 	void *arg;
 	bool listens;

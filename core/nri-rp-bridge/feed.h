@@ -10,8 +10,8 @@
 
 struct feed;
 
-/* Opens the agent's socket. told(true): the agent has sent all its pods; told(false): it has
- * disconnected. */
+/* Opens the agent's socket. told() is called with true when the agent has sent all its pods, and
+ * with false when it has disconnected. */
 int feed_new(const struct podlist_config *config, struct podlist *p,
 	     void (*told)(bool connected, void *arg), struct feed **ret, struct err *err);
 struct feed *feed_free(struct feed *f);

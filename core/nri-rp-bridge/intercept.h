@@ -36,7 +36,7 @@ struct intercept_config {
 	struct upstream *runtime;
 	struct events *events; /* the runtime's event stream */
 	const char *socket; /* socket where plugins connect */
-	bool strict; /* fail a call if CRI has no field for what the plugin wants */
+	bool strict; /* fail a call if CRI has no field for a value that the plugin sets */
 	bool require_plugin; /* refuse to create pods and containers without a plugin */
 	bool pod_event_after; /* notify the plugin of a pod when the runtime has assigned its id */
 };
@@ -46,8 +46,8 @@ struct intercept_events {
 	 * held: keep the runtime's answer until release or refuse. */
 	void (*forward)(const uint8_t *payload, size_t n, bool held, void *arg);
 	void (*refuse)(enum grpc_status status, const char *text, void *arg);
-	/* Releases a held answer, unless refuse is called in its place. Called once, after
-	 * intercept_end has returned the call, not from inside intercept_end. */
+	/* Releases a deferred answer, unless refuse() is called instead. Called once, after
+	 * intercept_end() has returned the call, and not from inside intercept_end(). */
 	void (*release)(void *arg);
 };
 

@@ -77,13 +77,15 @@ struct intercept_call {
 	bool parked; /* waits until the container's cgroup and process are known */
 	bool held; /* the runtime's answer waits for the plugin's */
 	bool learned; /* the pod was unknown before this call */
-	char new_id[MODEL_ID_SIZE]; /* id under which the plugin knows the new pod or container */
-	/* the runtime's id of a pod or container that the plugin hears of afterwards */
+	char new_id[MODEL_ID_SIZE]; /* id of the new pod or container that the plugin gets */
+	/* the runtime's id of a pod or container of which the plugin is notified after the
+	 * creation */
 	const char *late_id;
 	struct nri_turn late;
 	struct loop_task later;
 	bool is_later; /* `later` is queued */
-	char *refusal; /* why the plugin refuses what the runtime has already created */
+	/* why the plugin refuses a pod or container that the runtime has already created */
+	char *refusal;
 	ProtobufCMessage *request;
 	Nri__ContainerUpdate **updates;
 	size_t n_updates;
@@ -109,8 +111,8 @@ const struct method *method_of(const char *path, size_t *ret_service);
 
 /* ---- after_create.c ---- */
 
-/* Asks the plugin about a pod or container that the runtime has already created. Returns false if
- * there is nothing to ask about. Otherwise after_create.c owns the call. */
+/* Queries the plugin about a pod or container that the runtime has already created. Returns false
+ * if no query is necessary. Otherwise after_create.c owns the call. */
 bool late_begin(struct intercept_call *c, struct span answer);
 
 /* ---- plugin_notices.c ---- */

@@ -12,8 +12,8 @@
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-/* Returns the id under which the plugin will know the pod or container: the runtime's if it exists
- * already, otherwise a new one of the bridge. NULL: no random numbers. */
+/* Returns the id of the pod or container for the plugin: the runtime's id if it exists already,
+ * otherwise a new id of the bridge. NULL: no random numbers. */
 static const char *id_of_new(struct intercept_call *c)
 {
 	if (c->late_id)
@@ -45,7 +45,7 @@ static int edit_run_pod(struct intercept_call *c, struct cri_missing *missing, s
 	Cri__PodConfig *config = ((Cri__RunPodSandboxRequest *)c->request)->config;
 	const char *parent = config->lnx ? config->lnx->cgroup_parent : "";
 	(void)missing;
-	/* A plugin that is asked after the creation already knows the runtime's id. */
+	/* A plugin that is queried after the creation already has the runtime's id. */
 	int r = c->held ? 0 : cri_annotate_pod(c->arena, config, CRI_ID_ANNOTATION, c->q.pod->id);
 	if (!r)
 		r = cri_annotate_pod(c->arena, config, CRI_PARENT_ANNOTATION, parent);

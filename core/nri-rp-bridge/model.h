@@ -64,8 +64,8 @@ struct ctr {
 	struct pod *pod;
 	struct packed msg;
 	Nri__ContainerState state;
-	/* Resources. With the source cri: an update that came during the creation, sent when the
-	 * runtime has assigned an id. With cgroups: all resources that the plugin wants. */
+	/* With the source cri: an update that arrived during the creation, sent when the runtime
+	 * has assigned an id. With the source cgroups: all resources that the plugin wants. */
 	struct packed pending;
 	struct cgroup_info info;
 	unsigned refs;

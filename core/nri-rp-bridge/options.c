@@ -118,7 +118,8 @@ static int take_source(void *to, const struct cmdline_option *option, const char
 	return 0;
 }
 
-/* Parses an option of CRI Resource Manager; its help ends with the name that it has here. */
+/* Parses an option of CRI Resource Manager, whose help ends with the option's name in this
+ * program. */
 static int take_former(void *to, const struct cmdline_option *option, const char *argument)
 {
 	fprintf(stderr,

@@ -23,10 +23,11 @@ struct options {
 	bool migrate;
 	struct podlist_config pods;
 	enum log_level log_level;
-	bool of_cri, of_cgroups; /* options of only that source were given */
+	/* options were given that only the source cri, or only the source cgroups, supports */
+	bool of_cri, of_cgroups;
 };
 
-/* Parses the command line; results are those of cmdline_parse. */
+/* Parses the command line. Results are as of cmdline_parse(). */
 enum options_result options_parse(int argc, char **argv, struct options *ret);
 
 #endif

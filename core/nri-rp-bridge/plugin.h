@@ -23,7 +23,8 @@ struct plugin_config {
 	const char *name; /* name of the emulated runtime */
 	const char *without; /* text for log messages: what happens without a plugin */
 	bool creates; /* the plugin places a container before the runtime creates it */
-	/* Callbacks get the plugin; those of NRI are described in struct nri_runtime_config. */
+	/* Callbacks; all get the plugin. Callbacks of NRI are described in struct
+	 * nri_runtime_config. */
 	void (*synchronize)(void *plugin);
 	void (*update)(const Nri__UpdateContainersRequest *m, void *plugin);
 	void (*came)(const char *name, void *plugin);
@@ -55,8 +56,8 @@ unsigned plugin_updates(struct plugin *p, Nri__ContainerUpdate *const *list, siz
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-/* A request or event, sent when its turn in the runtime's queue comes. The caller owns the
- * memory. */
+/* A request or event for the plugin, which is sent in the order of the runtime's queue. The caller
+ * owns the memory. */
 struct question {
 	struct plugin *plugin;
 	Nri__Event event;
@@ -89,7 +90,7 @@ struct notice {
 /* Creates a notice, to be sent with question_ask(). ctr NULL: the notice is about the pod. Without
  * memory, logs that and returns NULL. */
 struct notice *notice_new(struct plugin *p, Nri__Event event, struct pod *pod, struct ctr *ctr);
-/* Frees the notice and lets the next question have its turn. */
+/* Frees the notice, and sends the next question. */
 void notice_end(struct notice *n);
 /* Frees all notices without waiting for answers. */
 void notices_free(struct plugin *p);

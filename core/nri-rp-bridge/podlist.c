@@ -97,8 +97,8 @@ void podlist_begin(struct podlist *p)
 		pod->listed = false;
 }
 
-/* Makes room for a new pod by dropping the one that has been gone for longest. Returns false if no
- * pod is gone. */
+/* Frees an entry for a new pod by dropping the pod that has been missing for longest. Returns false
+ * if no pod is missing. */
 static bool has_room(struct podlist *p)
 {
 	struct known_pod *oldest = NULL;
@@ -152,7 +152,7 @@ void podlist_forget(struct podlist *p, const char *uid)
 		set_gone(p, pod);
 }
 
-/* Pods gone for longer are forgotten, even if their cgroups remain. */
+/* Pods that have been missing for longer are forgotten, even if their cgroups remain. */
 #define FORGET_MS 3600000u
 
 void podlist_end(struct podlist *p)
@@ -271,7 +271,7 @@ static void on_fetched(const char *why, const char *body, size_t n, void *arg)
 		return;
 	}
 	set_state(p, false, "");
-	/* Before the first list an empty one has nothing to remove. */
+	/* Before the first list, an empty list has no pods to remove. */
 	if (!count && p->empty < EMPTY_MAX)
 		return;
 	begin_once(&taking);

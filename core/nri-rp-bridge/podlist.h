@@ -43,8 +43,8 @@ int podlist_new(const struct podlist_config *config, struct podlist **ret, struc
 struct podlist *podlist_free(struct podlist *p);
 /* Returns the pod, valid until changed(); NULL: unknown. */
 const Agent__FedPod *podlist_find(const struct podlist *p, const char *uid);
-/* Returns for how many ms the pod has been missing from the lists; 0: it is listed, or was never
- * known. */
+/* Returns the milliseconds for which the pod has been missing from the lists; 0: it is listed, or
+ * was never listed. */
 uint64_t podlist_gone_ms(const struct podlist *p, const char *uid);
 /* Returns true if an unknown pod may appear soon: a source exists and its last answer was valid. */
 bool podlist_may_know(const struct podlist *p);
@@ -57,7 +57,7 @@ const char *podlist_state(const struct podlist *p);
 /* ---- for the sources ------------------------------------------------------------------------- */
 
 /* Updates the pods from a list: begin, one call for each pod, end. At the end, pods that were not
- * in the list are marked as gone. */
+ * in the list are marked as missing. */
 void podlist_begin(struct podlist *p);
 void podlist_take(struct podlist *p, const Agent__FedPod *pod);
 void podlist_end(struct podlist *p);

@@ -42,7 +42,8 @@ struct traced {
 	struct buf head; /* first bytes, if messages are logged */
 };
 
-/* A passing call. A stream is NULL once nothing more is sent to that side or expected from it. */
+/* A call that passes through. A stream is NULL when no more data is sent to that side or expected
+ * from it. */
 struct call {
 	struct proxy *proxy;
 	struct h2_stream *down; /* the kubelet's stream */
@@ -277,7 +278,7 @@ static void note_end(struct call *c, const struct h2_fields *trailers)
 	intercepted_end(c, outcome_of(c->status));
 }
 
-/* Sends the held answer to the kubelet. */
+/* Sends the deferred answer to the kubelet. */
 static void let_go(struct call *c)
 {
 	struct intercepted *p = c->intercepted;
@@ -343,8 +344,8 @@ static void on_up_headers(struct h2_stream *s, const struct h2_fields *fields, b
 		call_break(c, H2_INTERNAL_ERROR);
 }
 
-/* Stores an answer for the interceptor. If it is too long or memory is short, the answer counts as
- * unknown and cannot be held. Returns false if the call was ended. */
+/* Stores an answer for the interceptor. If it is too long or memory is short, the answer is treated
+ * as unknown and cannot be deferred. Returns false if the call was ended. */
 static bool intercepted_answer(struct call *c, const uint8_t *data, size_t n)
 {
 	struct intercepted *p = c->intercepted;

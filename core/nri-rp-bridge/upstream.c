@@ -15,7 +15,8 @@
 #define BACKOFF_FIRST_MS 50u
 #define BACKOFF_LAST_MS 2000u
 
-/* A connection. One that accepts no more calls is kept until its calls have ended. */
+/* A connection to the runtime. A connection that accepts no more calls is kept until its calls have
+ * ended. */
 struct link {
 	struct upstream *upstream;
 	struct grpc_conn *conn;

@@ -53,7 +53,7 @@ struct cli {
 	const char *socket;
 	bool json;
 	const char *host_root; /* root for checks without a daemon; NULL: "/" */
-	unsigned options; /* the OPT_… bits that were given */
+	unsigned options; /* the OPT_… bits of the options on the command line */
 	const char *since, *confirm;
 	const char *config; /* argument of --config, for commands that need no daemon */
 	const char *const *module_dirs;
@@ -189,7 +189,7 @@ int local_check(struct cli *cli, const char *path);
 int local_show(struct cli *cli, const char *path);
 /* Returns a list of findings in the format of Doctor. NULL: out of memory. */
 json_t *local_findings(const struct cli *cli, int link_error, const struct err *err);
-/* Adds findings about the installed runc, given those of the daemon. */
+/* Adds findings about the installed runc, according to the findings of the daemon. */
 void local_runc_findings(json_t *list, const json_t *findings);
 
 #endif

@@ -64,8 +64,8 @@ static json_t *cluster_policies(const struct cli *cli)
 	return list;
 }
 
-/* Adds what an object's status says of the node. The object that configures the node comes before
- * those that are not used. */
+/* Adds the part of an object's status that concerns the node. The object that configures the node
+ * comes first, before objects that are not used. */
 static void cluster_add_status(json_t *row, const json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");

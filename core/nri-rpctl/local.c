@@ -407,8 +407,8 @@ static void schemas_close(struct local *l)
 	free(l);
 }
 
-/* Shows keys of the given modules, or of `core`, for people. Without arguments, prints a JSON
- * schema of all. */
+/* Shows keys of the named modules, or of `core`, for people. Without arguments, prints a JSON
+ * schema of all keys. */
 int cmd_config_schema(struct cli *cli)
 {
 	struct local *l = schemas_open(cli);

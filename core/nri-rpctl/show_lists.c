@@ -123,7 +123,8 @@ static const char *own_part(const json_t *c)
 	return str_eq(exclusive, js(c, "cpus")) ? "exclusive" : exclusive;
 }
 
-/* Adds the measured usage: CPU, share of throttled periods, memory, what the container lacks. */
+/* Adds the measured usage: CPU, share of throttled periods, memory, and the resources that the
+ * container lacks. */
 static void add_usage(struct table *t, const json_t *u)
 {
 	char text[UNIT_MAX];

@@ -226,7 +226,7 @@ static bool same_but_numbers(const char *a, const char *b)
 	}
 }
 
-/* Shows the reasons of moves; of several replicas only those of the first. */
+/* Shows the reasons of moves; of several replicas, the reasons of the first replica only. */
 static void show_reasons(struct out *o, const json_t *moves)
 {
 	const json_t *m;

@@ -11,8 +11,8 @@
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-/* Sets *ret to what the current plan reserves, or, before the first configuration, to what the
- * saved image reserved. */
+/* Sets *ret to the CPUs that the current plan reserves, or, before the first configuration, to the
+ * CPUs that the saved image reserved. */
 static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 {
 	if (inst->plan)
@@ -22,8 +22,8 @@ static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 	ret->hotplug = inst->lenient;
 }
 
-/* Sets *ret to the CPUs for ordinary containers: the allowed CPUs without the reserved ones and
- * those of the reserved balloon. */
+/* Sets *ret to the CPUs for ordinary containers: the allowed CPUs without reserved CPUs and without
+ * the CPUs of the reserved balloon. */
 static void allocatable(const struct rp_instance *inst, struct rp_idset *ret)
 {
 	const struct rp_plan *p = inst->plan;

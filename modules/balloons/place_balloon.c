@@ -210,8 +210,8 @@ bool balloon_is_welcome(const struct state *s, const struct balloon *b)
 	return !t;
 }
 
-/* Returns the number of balloons of a type and of all its component types. A type reached twice
- * counts once. */
+/* Returns the number of balloons of a type and of all its component types. A type reached twice is
+ * counted once. */
 static uint32_t count_family(const struct state *s, const struct type *t,
 			     const struct balloon *whole)
 {

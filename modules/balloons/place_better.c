@@ -227,7 +227,7 @@ static int32_t look_at_container(struct rebalancing *r, rp_ctr ctr, bool cpus, b
 
 /* ---- other CPUs ------------------------------------------------------------------------------ */
 
-/* Returns the number of CPUs that members could use: those of the balloon and shared idle CPUs. */
+/* Returns the number of CPUs that members could use: the balloon's CPUs and shared idle CPUs. */
 static uint32_t count_usable(const struct state *s, const struct balloon *b)
 {
 	struct rp_idset all;

@@ -49,8 +49,8 @@ struct balloon {
 	memalloc_mask nodes; /* memory nodes near the CPUs, when last pinned */
 	struct member **members;
 	uint32_t n_members, cap_members;
-	/* Members by the hash of their group, and of their namespace: a member of one with another
-	 * hash need not be searched for. */
+	/* Numbers of members by the hash of their group, and of their namespace. If the number for
+	 * a hash is 0, no member has that group or namespace. */
 	uint32_t n_of_group[STATE_HASHES], n_of_space[STATE_HASHES];
 	int64_t request; /* sum over all members, milli-CPU */
 	int64_t request_before; /* restored balloon: request when the image was written */

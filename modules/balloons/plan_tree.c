@@ -130,7 +130,7 @@ static int32_t read_seat(const struct modhost *h, uint32_t cpu, struct seat *ret
 	};
 	RP_IDS_EACH (sibling, core.cpus)
 		ret->class += sibling < cpu;
-	/* If the node reports no L2 caches, each core counts as one. */
+	/* If the node reports no L2 caches, each core is treated as having one. */
 	ret->l2 = ret->core;
 	ret->l2_unit = RP_CPUS_MAX + ret->core;
 	uint32_t unit = info.unit[RP_LEVEL_L2];

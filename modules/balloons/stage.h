@@ -27,7 +27,7 @@ struct record {
 	uint32_t instance, moves;
 	bool owns; /* the container's devices count for the balloon */
 	bool roams; /* the container runs unmanaged; type is "" */
-	bool loose; /* CPUs differ from those of the balloon, because pinCPU is off */
+	bool loose; /* CPUs differ from the balloon's CPUs, because pinCPU is off */
 	const char *type, *devices;
 };
 /* Saves the record of a member with its container. */

@@ -482,8 +482,8 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 
 /* ---- containers without a balloon ------------------------------------------------------------ */
 
-/* Returns the CPUs for containers without a balloon: the idle CPUs, else those of the default
- * balloon, else those of the reserved balloon, else the reserved CPUs, else all allowed CPUs. */
+/* Returns the CPUs for containers without a balloon: the idle CPUs, else the CPUs of the default
+ * balloon, else of the reserved balloon, else the reserved CPUs, else all allowed CPUs. */
 static struct rp_ids roaming_cpus(struct rp_instance *inst, struct rp_idset *idle)
 {
 	const struct state *s = inst->state;

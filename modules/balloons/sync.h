@@ -29,7 +29,7 @@ int32_t image_write(const struct state *s, struct bytes *image);
 /* Copies the balloons of an image and the current reserved CPUs to a new image, while the
  * balloons are not restored yet. Without a valid image the result is empty. */
 int32_t image_renew(const struct rp_plan *p, const struct bytes *before, struct bytes *image);
-/* Sets *ret to what was reserved when the image was written, or to nothing without an image. */
+/* Sets *ret to the CPUs that were reserved when the image was written; empty without an image. */
 void image_past(const struct bytes *image, struct reserve_past *ret);
 /* Restores the balloons of an image that the plan still has room for, without members. Invalid
  * images are ignored. */

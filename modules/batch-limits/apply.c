@@ -40,7 +40,7 @@ static int32_t put_memory(const struct modhost *h, struct batch_item *b, const c
 	return koord_put(h, &b->item, dir, v1 ? "memory.limit_in_bytes" : "memory.max", text);
 }
 
-/* Writes the values of the container before those of the pod, which are at least as large. */
+/* Writes the container's values before the pod's values, which are at least as large. */
 static int32_t put_both(const struct modhost *h, struct batch_item *b, const char *controller,
 			bool v1,
 			int32_t (*put_limits)(const struct modhost *h, struct batch_item *b,

@@ -216,8 +216,8 @@ static int32_t batch_calculate(struct rp_instance *inst, const struct rp_nr_sink
 
 /* ---- changes of the Node --------------------------------------------------------------------- */
 
-/* Multiplies by the ratio of this pass, if it is valid: a CPU of a fast model counts as more than
- * one. */
+/* Multiplies by the ratio of this pass, if it is valid: a CPU of a fast model is counted as more
+ * than one. */
 static int64_t batch_normalized(const struct rp_nr_edit *node, int64_t quantity)
 {
 	const char *text = node->result_annotation(node->ctx, NORMALIZATION_KEY);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applies a class to the files of a cgroup: writes values that differ, resets those of other
+ * Applies a class to the files of a cgroup: writes values that differ, resets values of other
  * devices, and reads written values back.
  */
 #include <errno.h>

@@ -57,7 +57,7 @@ const struct blkio_class *blkio_config_class(const struct rp_plan *p, const char
 /* ---- devices: [worker] ----------------------------------------------------------------------- */
 
 struct blkio_device {
-	char name[64]; /* such as sda; '!' stands for '/' */
+	char name[64]; /* name of the disk, such as sda; '!' replaces '/' */
 	uint32_t major, minor;
 	bool weighs; /* the scheduler supports weights */
 };
@@ -82,7 +82,7 @@ struct blkio_item {
 	struct ctl_item item;
 	const struct blkio_class *class; /* class to apply; NULL: restore the kernel's defaults */
 	char unknown[CTL_CLASS_MAX]; /* name of a class that is not configured */
-	bool new_devices; /* set by run: disks differ from those of the last item */
+	bool new_devices; /* the disks differ from the disks of the previous item; set by run() */
 };
 
 struct blkio_worker {

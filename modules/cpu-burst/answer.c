@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions of cpu-burst for given figures. */
+/* Offers the rules of cpu-burst as decisions (nri-rp.decision/1), so that tables of inputs and
+ * results can test them. */
 #include <string.h>
 
 #include "modules/cpu-burst/cpu-burst.h"

@@ -120,8 +120,8 @@ static bool may_burst(const struct rp_instance *inst, const struct rp_ctr_info *
 	return info->state == RP_STATE_RUNNING && koord_has_quota(&inst->h, info);
 }
 
-/* Returns the limit in CPUs of this node, each of which may be worth more than the nominal CPU that
- * the limit counts. */
+/* Returns the limit in CPUs of this node. The configured limit is in nominal CPUs, and a CPU of
+ * this node may equal several of them. */
 static int64_t limit_here(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	int64_t worth = koord_cpu_worth(&inst->h, 0);
@@ -259,7 +259,7 @@ static void burst_timer(struct rp_instance *inst, uint64_t cookie)
 	struct look *l = s.n ? ctl_life_item(inst, 0, KIND_LOOK, sizeof *l) : NULL;
 	if (l)
 		ctl_life_add(inst, &l->item);
-	/* Without containers, the next one that starts continues the rounds. */
+	/* Without containers the rounds pause until the next container starts. */
 	if (s.n)
 		cpu_burst_arm(inst);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU normalization: one CPU of a fast model counts for more than one. The ratio of this node's
- * model, by hyper-threads and turbo, becomes an annotation of the Node, which other calculators and
- * schedulers read.
+ * CPU normalization: one CPU of a fast model is counted as more than one nominal CPU. The ratio of
+ * this node's model, by hyper-threads and turbo, is published as an annotation of the Node, which
+ * other calculators and schedulers read.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions of cpu-suppress for given figures. */
+/* Offers the rules of cpu-suppress as decisions (nri-rp.decision/1), so that tables of inputs and
+ * results can test them. */
 #include <stdio.h>
 #include <string.h>
 

@@ -30,7 +30,7 @@ struct rp_plan {
 struct rp_instance {
 	CTL_LIFE;
 	struct koord_rounds rounds;
-	/* time of the last round with known usage; before one, of the first round */
+	/* time of the last round with known usage; if there was none, of the first round */
 	uint64_t known_ms;
 	bool steered[2]; /* a value was written: [0] CPUs, [1] quota */
 	int64_t ceiling; /* result of the last round; RP_NOT_SET: none */
@@ -172,7 +172,7 @@ static void suppress_timer(struct rp_instance *inst, uint64_t cookie)
 		r->item.ctr = 0;
 		ctl_life_add(inst, &r->item);
 	}
-	/* Without containers, the next one that starts continues the rounds. */
+	/* Without containers the rounds pause until the next container starts. */
 	if (s->n)
 		cpu_suppress_arm(inst);
 	free(s);
@@ -221,7 +221,7 @@ static void cpu_suppress_aim(const struct modhost *h, struct round *r, bool at_q
 		(void)rp_ids_format(rp_ids_of(&online), r->free_value, sizeof r->free_value);
 }
 
-/* Excludes CPUs outside of those to which a policy has pinned BE pods, if there are any. */
+/* Excludes CPUs outside of the CPUs to which a policy has pinned BE pods, if there are any. */
 static void within_pinned(struct survey *s, const struct rp_idset *online)
 {
 	struct rp_idset outside;
@@ -280,8 +280,8 @@ static bool cpu_suppress_recover(struct rp_instance *inst, struct round *r)
 	return false;
 }
 
-/* Returns true if the usage of BE pods is measured. Otherwise the whole usage of the node would
- * count as that of other pods. */
+/* Returns true if the usage of BE pods is measured. Without it, the whole usage of the node would
+ * be attributed to other pods. */
 static bool is_measured(struct rp_instance *inst, const struct survey *s, uint64_t now)
 {
 	if (s->n_sampled || !inst->known_ms)

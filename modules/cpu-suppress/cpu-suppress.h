@@ -24,7 +24,8 @@
 struct suppress_usage {
 	int64_t capacity, node, reserved;
 	int64_t pods, pods_kept; /* all pods; pods that are not BE */
-	int64_t apps, apps_kept; /* applications outside of pods: all, and those that are not BE */
+	/* applications outside of pods: all, and the applications that are not BE */
+	int64_t apps, apps_kept;
 };
 
 /* Returns the CPU that BE pods may use, in milli-CPU; may be negative. min_percent RP_NOT_SET: no

@@ -254,7 +254,7 @@ static void cpu_sync(struct rp_instance *inst)
 	give_out(inst);
 }
 
-/* Removes all classes, so that the original state is restored. */
+/* Removes all classes, so that the original values are restored. */
 static void put_all_back(struct rp_instance *inst)
 {
 	static const struct cpuclass_defs none;
@@ -285,8 +285,8 @@ static int32_t cpu_start(struct rp_instance *inst)
 
 static void cpu_stop(struct rp_instance *inst)
 {
-	/* Later results of the worker are not reported, since the configuration with the names may
-	 * be gone by then. */
+	/* Later results of the worker are not reported, because the configuration with the names of
+	 * classes may have been freed. */
 	cpuclass_retry(inst->classes, 0, NULL, NULL);
 	cpuclass_stop(inst->classes);
 }

@@ -71,7 +71,7 @@ void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, str
 /* Sets *ret to the CPUs that the pod names. Returns -RP_EINVAL with a message if the list is
  * invalid or a CPU is not available; the container cannot be created then. */
 int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
-/* Sets *ret to the available CPUs among those that the pod names, for a container that already
+/* Sets *ret to the available CPUs among the CPUs that the pod names, for a container that already
  * runs. Returns false if some are missing. */
 bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
 
@@ -79,8 +79,8 @@ bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idse
 
 struct population {
 	uint32_t n[N_CLASSES]; /* number of containers by class */
-	bool overlapping; /* the pool is empty, so shared containers use CPUs of others */
-	bool sharers; /* in a walk of sync_all(): a shared container waits for its turn */
+	bool overlapping; /* the pool is empty, so shared containers use CPUs of other containers */
+	bool sharers; /* in a walk of sync_all(): a shared container has not been placed yet */
 };
 
 struct rp_instance {

@@ -140,7 +140,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	inst->now = (struct population){.overlapping = false};
 	int32_t r =
 		life_walk(inst, txn, (struct life_walk){.each = sync_one, .n_passes = N_PASSES});
-	inst->now.sharers = false; /* from here on they are counted */
+	inst->now.sharers = false; /* from here on shared containers are counted */
 	if (r >= 0 && inst->now.overlapping) {
 		inst->now.overlapping = false;
 		r = stage_sharers(inst, txn, 0);

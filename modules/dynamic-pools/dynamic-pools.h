@@ -60,7 +60,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 
-/* Returns true if there are enough CPUs for what the pools need. */
+/* Returns true if there are enough CPUs for the needs of all pools. */
 bool size_fits(const struct rp_plan *p);
 /* Computes the size of each pool from requests and weights; 0 for reserved. The caller has
  * checked size_fits(). */

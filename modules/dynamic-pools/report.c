@@ -5,7 +5,8 @@
 
 #include "modules/dynamic-pools/dynamic-pools.h"
 
-/* Reports a zone for each pool. CPUs beyond what the pools need are reported as free. */
+/* Reports a zone for each pool. CPUs of a pool that its containers do not need are reported as
+ * free. */
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	struct rp_plan *p = inst->plan;

@@ -206,7 +206,7 @@ static void evict_timer(struct rp_instance *inst, uint64_t cookie)
 		r->capacity = koord_capacity(&inst->h);
 		ctl_life_add(inst, &r->item);
 	}
-	/* Without containers, the next one that starts continues the rounds. */
+	/* Without containers the rounds pause until the next container starts. */
 	if (l.n)
 		evict_do_arm(inst);
 }

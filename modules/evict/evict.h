@@ -62,7 +62,7 @@ enum { EVICT_BATCH, EVICT_MID, EVICT_LENT };
 struct evict_pod {
 	rp_pod pod;
 	const char *name;
-	int64_t priority; /* numeric priority; if unknown, the one of the pod's class */
+	int64_t priority; /* numeric priority of the pod; if unknown, the priority of its class */
 	int64_t order, sub_priority; /* values of the pod's annotation and label */
 	bool is_be, opted_in;
 	bool leaves; /* the pod is being evicted already */

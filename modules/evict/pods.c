@@ -127,8 +127,8 @@ static void pods_describe(const struct modhost *h, const struct rp_pod_info *inf
 
 /* ---- containers of pods ---------------------------------------------------------------------- */
 
-/* Returns the entry of a pod. Containers are visited by creation, so those of a pod may be
- * apart. */
+/* Returns the entry of a pod. Containers are visited by creation, so containers of one pod may be
+ * visited apart. */
 static struct evict_pod *pod_of(struct survey *s, rp_pod pod)
 {
 	const struct modhost *h = &s->inst->h;

@@ -38,8 +38,8 @@ struct bounds {
 int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 		    const struct reserve_past *past, bool strict, struct bounds *ret);
 
-/* Stores what these bounds reserve, as `past` of the next bounds_read(). busy: CPUs that belong to
- * containers. */
+/* Stores the CPUs that these bounds reserve, as `past` of the next bounds_read(). busy: CPUs that
+ * belong to containers. */
 void bounds_past(const struct bounds *b, struct rp_ids busy, struct reserve_past *ret);
 
 /* Checks that a new plan may follow while the CPUs `taken` are exclusive: none is in `reserved`,

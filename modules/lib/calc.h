@@ -40,7 +40,7 @@ int64_t calc_millionths(const char *text);
 /* ---- the module ---- */
 
 struct calc_ops {
-	/* Checks the section and builds a plan. NULL: there is nothing to configure. */
+	/* Checks the section and builds a plan. NULL: the calculator has no configuration. */
 	int32_t (*plan)(const struct modhost *h, rp_cfg section, struct rp_plan **ret);
 	void (*plan_free)(struct rp_plan *p);
 	const struct rp_schema *schema;

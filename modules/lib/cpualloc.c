@@ -184,8 +184,8 @@ static bool wrong_kind(const struct job *j, const struct unit *u)
 
 /* ---- clusters -------------------------------------------------------------------------------- */
 
-/* Orders clusters: first those that alone suffice, the tightest first; then those in a die that
- * suffices, then those in a package that suffices. */
+/* Orders clusters: first clusters that suffice alone, the tightest first; then clusters in a die
+ * that suffices; then clusters in a package that suffices. */
 static uint64_t cluster_key(uint32_t n, uint32_t in_cluster, uint32_t in_die, uint32_t in_package)
 {
 	if (in_cluster >= n)
@@ -340,8 +340,8 @@ static void sort_out_groups(struct job *j, struct group_list *idle, struct group
 	}
 }
 
-/* Orders idle groups: those of a die that suffices, the tightest first; then of such a package;
- * then the others in their order. */
+/* Orders idle groups: first groups of a die that suffices, the tightest first; then groups of a
+ * package that suffices; then the other groups in their order. */
 static void order_idle(struct cpualloc *a, struct group_list *idle, struct group_need need)
 {
 	for (uint32_t i = 0; i < idle->n; i++) {
@@ -361,7 +361,7 @@ static void order_idle(struct cpualloc *a, struct group_list *idle, struct group
 	heap_make(idle->h, idle->n);
 }
 
-/* Orders partly used groups beside idle ones: those close to the first idle group first, the
+/* Orders partly used groups beside idle groups: first groups close to the first idle group, the
  * largest first. */
 static void order_used_near(struct cpualloc *a, struct group_list *used, const struct unit *idle)
 {
@@ -375,8 +375,8 @@ static void order_used_near(struct cpualloc *a, struct group_list *used, const s
 	heap_make(used->h, used->n);
 }
 
-/* Orders partly used groups without idle ones: those of the tightest die that suffices, the largest
- * first; then the others in their order. */
+/* Orders partly used groups without idle groups: first groups of the tightest die that suffices,
+ * the largest first; then the other groups in their order. */
 static void order_used(struct cpualloc *a, struct group_list *used, uint32_t total)
 {
 	for (uint32_t i = 0; i < used->n; i++) {

@@ -68,7 +68,8 @@ struct cpualloc_cpu {
 	uint64_t base_khz; /* base frequency; 0: unknown */
 };
 
-/* A cache. A split cache counts as two caches of a level. CPUs that are not online are ignored. */
+/* A cache. A split cache is treated as two caches of a level. CPUs that are not online are
+ * ignored. */
 struct cpualloc_cache {
 	uint32_t level;
 	uint32_t pad;
@@ -98,8 +99,8 @@ struct cpualloc *cpualloc_free(struct cpualloc *a); /* accepts NULL; returns NUL
  * never become high or normal on a machine with performance cores. -RP_EINVAL: no such priority. */
 int cpualloc_set_prio(struct cpualloc *a, enum cpualloc_prio prio, struct rp_ids cpus);
 
-/* Returns the CPUs of a priority (CPUALLOC_NONE: those without one) and all online CPUs. Valid as
- * long as the allocator. */
+/* Returns the CPUs of a priority (CPUALLOC_NONE: CPUs without a priority), and all online CPUs.
+ * Valid as long as the allocator. */
 struct rp_ids cpualloc_prio_cpus(const struct cpualloc *a, enum cpualloc_prio prio);
 struct rp_ids cpualloc_online(const struct cpualloc *a);
 
@@ -114,8 +115,8 @@ int cpualloc_allocate(struct cpualloc *a, struct rp_idset *from, uint32_t n,
 		      enum cpualloc_prio prefer, uint32_t flags, struct rp_idset *ret);
 
 /*
- * Moves n CPUs from `held` to `ret`: those that an allocation of the remaining number would not
- * choose. CPUs that are not online are never released. Errors as of cpualloc_allocate().
+ * Moves n CPUs from `held` to `ret`: the CPUs that an allocation of the remaining number would not
+ * choose. CPUs that are not online are never released. Errors are as of cpualloc_allocate().
  */
 int cpualloc_release(struct cpualloc *a, struct rp_idset *held, uint32_t n,
 		     enum cpualloc_prio prefer, uint32_t flags, struct rp_idset *ret);

@@ -135,7 +135,8 @@ static int32_t walk_dir(const struct walk *w)
 			return -RP_E2BIG;
 		n = ctl_read(w->h, path, &text);
 	}
-	/* The list of a threaded cgroup domain is unreadable: read those below. */
+	/* The list of a threaded cgroup domain is unreadable: read the lists of its child
+	 * cgroups. */
 	if (n < 0 && n != -EOPNOTSUPP)
 		return n;
 	int32_t r = n < 0 ? 0 : each_line(w, text);

@@ -27,8 +27,8 @@ char *ctl_cgroup_ref(const struct modhost *h, rp_ctr ctr);
 /* Returns true if the controllers have separate hierarchies (cgroup v1). */
 int ctl_is_v1(const struct modhost *h);
 
-/* Calls `each` for the ids of all threads in a container's cgroup and those below it. Returns
- * -errno, or the first result of `each` other than 0, which ends the walk. */
+/* Calls `each` for the ids of all threads in a container's cgroup and in the cgroups below it.
+ * Returns -errno, or the first result of `each` other than 0, which ends the walk. */
 int32_t ctl_each_thread(const struct modhost *h, const char *cgroup,
 			int32_t (*each)(void *arg, uint32_t tid), void *arg);
 /* Calls `each` for the ids of all processes, like ctl_each_thread(). */

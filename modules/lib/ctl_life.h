@@ -36,7 +36,8 @@ struct ctl_item {
 	uint32_t final; /* another attempt would be of no use; set by run() */
 	uint32_t n_writes; /* number of written files, set by run() and summed up in the instance */
 	char *ref; /* reference to the container's cgroup, for cgroup_find() */
-	struct rp_plan *plan; /* plan of the time when the item was added, which lives as long */
+	/* plan at the time when the item was added; the plan exists as long as the item */
+	struct rp_plan *plan;
 	uint32_t serial; /* number of the container's change (ctl_life_item) */
 	bool revokes; /* everything of the container is to be revoked */
 	bool again; /* the item must be queued once more; set by done() */
@@ -71,7 +72,7 @@ struct ctl_life_ops {
 	size_t plan_size; /* size of struct rp_plan */
 	/* Initializes the instance. fini() follows also after an error. */
 	int32_t (*init)(struct rp_instance *inst);
-	/* Frees what the instance owns. */
+	/* Frees the memory that the instance owns. */
 	void (*fini)(struct rp_instance *inst);
 	/* Reads a section into a zeroed plan; errors have a message. */
 	int32_t (*plan)(struct rp_instance *inst, rp_cfg section, struct rp_plan *ret);

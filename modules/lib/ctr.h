@@ -49,8 +49,8 @@ int32_t ctr_set_shares(const struct modhost *h, rp_txn txn, rp_ctr ctr, int64_t 
 /* Stores the NUMA nodes of these CPUs. A node without memory is replaced by the nearest one with
  * memory. */
 void ctr_memory_near(const struct modhost *h, struct rp_ids cpus, struct rp_idset *ret);
-/* Stores the memory nodes for a container on these CPUs: those near the CPUs, and the nearest
- * further ones until the huge pages that the container requests are left there. */
+/* Stores the memory nodes for a container on these CPUs: the nodes near the CPUs, and further
+ * nodes, the nearest first, until they have the huge pages that the container requests. */
 void ctr_memory_for(const struct modhost *h, rp_ctr ctr, struct rp_ids cpus, struct rp_idset *ret);
 /* Stages memory nodes. An empty set is replaced by all nodes with memory, since the runtime would
  * interpret the empty set as "unchanged". */
@@ -67,7 +67,8 @@ struct ctr_stage {
 	struct rp_ids own; /* exclusive CPUs of the container or its group */
 	/* group of containers that share exclusive CPUs (rp_host_cache.set_group); 0: none */
 	uint32_t group;
-	const char *degraded; /* why the container has less than it requests; NULL: it has all */
+	/* reason why the container has less than it requests; NULL: it has all */
+	const char *degraded;
 };
 /* Stages a complete decision. Returns 0 or an error of the host. */
 int32_t ctr_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const struct ctr_stage *s);
@@ -90,8 +91,8 @@ const char *ctr_data_text(const struct modhost *h, const char *key, struct rp_id
 /* Stages a set as a line KEY="list" of the container's data file. */
 int32_t ctr_set_data_cpus(const struct modhost *h, rp_txn txn, rp_ctr ctr, const char *key,
 			  struct rp_ids cpus);
-/* Stages SHARED_CPUS, and of the exclusive CPUs ISOLATED_CPUS (those that the kernel isolates) and
- * EXCLUSIVE_CPUS (the others). */
+/* Stages SHARED_CPUS, and the exclusive CPUs as ISOLATED_CPUS (CPUs that the kernel isolates) and
+ * EXCLUSIVE_CPUS (all others). */
 int32_t ctr_set_data_sets(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids shared,
 			  struct rp_ids own);
 

@@ -16,7 +16,7 @@ bool glob_valid(const char *pattern);
 /* Returns true if the text matches, in at most pattern × text steps. */
 bool glob_match(const char *pattern, const char *text);
 /* Reads a list of patterns of a section (texts_read() in blocks.h). A malformed pattern is an error
- * with its place. */
+ * with the line of the configuration file. */
 int32_t glob_read(const struct modhost *h, struct blocks *memory, rp_cfg list, struct texts *ret);
 /* Returns true if one of the patterns matches the text. */
 bool glob_any(const struct texts *patterns, const char *text);

@@ -119,7 +119,7 @@ struct life_ops {
 	void (*done)(struct rp_instance *inst);
 	/* Optional: as rp_policy.stop. */
 	void (*stop)(struct rp_instance *inst);
-	/* Optional: frees what the instance owns. */
+	/* Optional: frees the memory that the instance owns. */
 	void (*fini)(struct rp_instance *inst);
 	/* Optional: a shared part, and the keys of its section in a plan (private/isolation.h).
 	 * own_interrupts: the policy moves interrupts itself. */

@@ -237,7 +237,7 @@ void machine_nodes_of(const struct machine *m, struct rp_ids cpus, struct rp_ids
 
 /* ---- growing --------------------------------------------------------------------------------- */
 
-/* A container that grows: its CPUs, the free ones, and the units that its CPUs are in. */
+/* A container that grows: its CPUs, the free CPUs, and the units of its CPUs. */
 struct growing {
 	const struct machine *m;
 	struct rp_idset cpus, left;

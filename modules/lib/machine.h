@@ -81,7 +81,7 @@ void machine_surround(const struct machine *m, enum machine_level level, struct 
 		      struct rp_idset *ret);
 /* Stores the lowest CPU of each core among these CPUs. */
 void machine_one_per_core(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret);
-/* Stores the CPUs of NUMA nodes, given by number. */
+/* Stores the CPUs of NUMA nodes, which are selected by number. */
 void machine_cpus_of(const struct machine *m, struct rp_ids nodes, struct rp_idset *ret);
 /* Stores the numbers of the NUMA nodes of these CPUs. */
 void machine_nodes_of(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret);

@@ -39,7 +39,7 @@ typedef uint64_t memalloc_mask;
 #define MEMALLOC_HBM 0x4u
 #define MEMALLOC_ALL_TYPES 0x7u
 
-/* Priorities of requests: those with a low one are moved first. */
+/* Priorities of requests: requests with a low priority are moved first. */
 #define MEMALLOC_PRIO_BEST_EFFORT 0u
 #define MEMALLOC_PRIO_BURSTABLE 1024u
 #define MEMALLOC_PRIO_GUARANTEED 16384u
@@ -56,7 +56,7 @@ struct memalloc_request {
 	uint64_t id; /* unique id, chosen by the caller */
 	int64_t size; /* size of the request in bytes, at least 0 */
 	memalloc_mask nodes; /* preferred nodes; not empty */
-	uint32_t types; /* requested types; 0: those of `nodes` */
+	uint32_t types; /* requested memory types; 0: the types of `nodes` */
 	uint32_t strict; /* 1: exactly these types, else an error; 0: a preference */
 	uint32_t priority; /* MEMALLOC_PRIO_… or a number in between */
 	uint32_t pad;

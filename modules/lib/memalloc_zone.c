@@ -44,7 +44,7 @@ static int grow_zones(struct memalloc *m)
 	return 0;
 }
 
-/* Returns a spare zone, allocating it if necessary. Unused zones keep their memory behind those in
+/* Returns a spare zone, allocating it if necessary. Unused zones stay allocated behind the zones in
  * use. */
 static struct zone *spare_zone(struct memalloc *m)
 {
@@ -141,7 +141,8 @@ static void insert_user(struct zone *z, struct request *req)
 	req->zone = z;
 }
 
-/* Adds to the usage of all zones that contain `nodes`, except those that also contain `but`. */
+/* Adds bytes to the usage of all zones that contain `nodes`, except zones that also contain
+ * `but`. */
 static void add_usage(struct memalloc *m, memalloc_mask nodes, memalloc_mask but, int64_t bytes)
 {
 	for (uint32_t i = 0; i < m->n_zones; i++) {

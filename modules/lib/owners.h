@@ -12,7 +12,7 @@
 /* State of one CPU. All zeros: free. */
 struct owners_cpu {
 	rp_ctr owner; /* container that owns the CPU; 0: the CPU is free or has users */
-	uint32_t n; /* 1 with an owner, else the number of users */
+	uint32_t n; /* 1 if the CPU has an owner, else the number of users */
 };
 
 /* All zeros: every CPU is free. */
@@ -24,7 +24,7 @@ struct owners {
 	struct owners_cpu before[RP_CPUS_MAX]; /* state of touched CPUs at owners_begin() */
 };
 
-/* Begins to record changes; forgets those recorded before. */
+/* Begins to record changes, and forgets the changes recorded before. */
 void owners_begin(struct owners *o);
 /* Undoes the changes since owners_begin(). */
 void owners_undo(struct owners *o);
@@ -41,7 +41,7 @@ void owners_take(struct owners *o, rp_ctr ctr, struct rp_ids cpus);
 /* Makes all CPUs of a container free and stores them in ret. Returns their number. Checks all CPUs
  * that are not free. */
 uint32_t owners_release(struct owners *o, rp_ctr ctr, struct rp_idset *ret);
-/* Stores the CPUs with an owner; the other taken CPUs were joined. */
+/* Stores the CPUs with an owner; all other CPUs that are not free have users. */
 void owners_given(const struct owners *o, struct rp_idset *ret);
 /* Stores the CPUs of a container and returns their number. */
 uint32_t owners_owned(const struct owners *o, rp_ctr ctr, struct rp_idset *ret);

@@ -66,7 +66,7 @@ static bool search_is_moved(const struct search *s, uint32_t item)
 }
 
 /* Returns true if a cheaper or earlier candidate of the same size can move instead. Such candidates
- * precede the given one. */
+ * precede the candidate at `at`. */
 static bool search_is_dominated(const struct search *s, uint32_t unit, uint32_t at)
 {
 	const struct relief_item *it = &s->items[s->candidates[unit][at]];

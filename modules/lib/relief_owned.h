@@ -26,7 +26,8 @@
 struct rp_instance;
 
 struct relief_ops {
-	/* Stores the free CPUs that the container could own, without those that it owns already. */
+	/* Stores the free CPUs that the container could own, without the CPUs that it owns
+	 * already. */
 	void (*free)(struct rp_instance *inst, const struct rp_ctr_info *info,
 		     struct rp_idset *ret);
 	/* Chooses n of these CPUs. Returns 0 or an error. */
@@ -87,8 +88,8 @@ int32_t relief_owned(const struct relief_call *c, const struct rp_ctr_info *info
  * unchanged; or an error. */
 int32_t relief_admit(const struct relief_call *c, const struct rp_ctr_info *info,
 		     struct rp_idset *cpus);
-/* Moves containers for those that wait, at most `budget` of them (0: any number). Returns the
- * number of moved containers, or an error. */
+/* Moves containers so that waiting containers fit into one node, at most `budget` moves (0: any
+ * number). Returns the number of moved containers, or an error. */
 int32_t relief_rebalance(const struct relief_call *c, uint64_t budget);
 /* Arms the timer if a container may wait. Called after a callback that placed or released one. */
 void relief_arm(const struct modhost *h, const struct relief *r);

@@ -19,8 +19,8 @@ struct reserve_past {
 	bool hotplug; /* the machine has changed, the configuration has not */
 };
 
-/* Determines, for a quantity of n CPUs of `from`, the CPUs to keep and those to choose the others
- * from. Returns the number still to choose. */
+/* Determines, for a quantity of n CPUs of `from`, the CPUs to keep and the CPUs from which to
+ * choose the others. Returns the number still to choose. */
 uint32_t reserve_quantity(const struct reserve_past *past, struct rp_ids from, struct rp_ids online,
 			  uint32_t n, struct rp_idset *ret_kept, struct rp_idset *ret_others);
 /*

@@ -39,9 +39,9 @@ struct simple_ops {
 	int32_t (*read)(struct rp_instance *inst, rp_cfg section, struct rp_plan *p);
 	/* Returns the number of CPUs that a container should own; 0: none. */
 	uint32_t (*wants)(const struct rp_instance *inst, const struct rp_ctr_info *info);
-	/* Optional: stores the CPUs of a container that owns none. `shared` are those of the rest
-	 * that no container owns, which such a container has without this function. An empty set
-	 * is replaced by the shared or the reserved CPUs. */
+	/* Optional: stores the CPUs of a container without exclusive CPUs. `shared` has the CPUs
+	 * that no container owns and that are not reserved; without this function the container
+	 * gets these. An empty set is replaced by the shared or the reserved CPUs. */
 	void (*shares)(const struct rp_instance *inst, const struct rp_ctr_info *info,
 		       const struct rp_idset *shared, struct rp_idset *ret);
 	/* Optional: true: containers are not pinned. */

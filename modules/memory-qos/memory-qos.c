@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module memory-qos: hooks, queued work, and decisions for given figures. */
+/* Callbacks of the module memory-qos: hooks, queued work, and its rules as decisions
+ * (nri-rp.decision/1). */
 #include <nri-rp/lib/section.h>
 #include "modules/memory-qos/memory-qos.h"
 

@@ -54,8 +54,8 @@ bool memory_map_line(const char *line, uint64_t *ret_start, uint64_t *ret_end)
 	if (ctl_number(line, 16, &start, &p) || *p++ != '-' || ctl_number(p, 16, &end, &p) ||
 	    *p++ != ' ' || end <= start || start % MEMORY_PAGE || end % MEMORY_PAGE)
 		return false;
-	/* mappings without access ("---p") have no pages; those of the kernel do not belong to the
-	 * process */
+	/* mappings without access ("---p") have no pages; mappings of the kernel do not belong to
+	 * the process */
 	if (strncmp(p, "---", 3) == 0 || strlen(p) < 4)
 		return false;
 	size_t len = strcspn(p, "\n");
@@ -133,8 +133,8 @@ static int64_t move_away(struct mover *m, uint32_t n)
 	return 0;
 }
 
-/* Counts moved pages of the whole chunk: for one page of a huge page the kernel moves all of them,
- * also those that were not requested yet. */
+/* Counts moved pages of the whole chunk. For one page of a huge page the kernel moves all of its
+ * pages, also pages that were not requested yet. */
 static int64_t count_moved(struct mover *m, uint32_t n)
 {
 	int64_t r =

@@ -162,8 +162,8 @@ static int64_t extra_of(const struct rp_instance *inst, const struct rp_pod_info
 	return pod->cpu_request > most ? pod->cpu_request - most : 0;
 }
 
-/* Sets the amounts of the main container if the cluster has reported it, else those of the pod as a
- * whole. */
+/* Sets the amounts of the main container if the cluster has reported it, else the amounts of the
+ * whole pod. */
 static void asked_of(const struct rp_instance *inst, const struct rp_pod_info *pod, struct ask *a)
 {
 	struct rp_pod_ctr_info main = {.size = sizeof main};

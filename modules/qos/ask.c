@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the request of a pod from its annotations. Any user of the cluster can write those, so a
- * malformed one refuses the pod. */
+/* Reads the request of a pod from its annotations. Any user of the cluster can write annotations,
+ * so a malformed one refuses the pod. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -461,8 +461,8 @@ static void follow_wish(const struct ask *a, struct hint *list, uint32_t n)
 		}
 }
 
-/* Prefers the nodes of the container's devices, if they are possible, of dedicated CPUs only those
- * that are preferred already. */
+/* Prefers the nodes of the container's devices, if they are possible. For dedicated CPUs, only
+ * nodes that are preferred already. */
 static void follow_devices(const struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 			   struct hint *list, uint32_t n)
 {
@@ -618,8 +618,8 @@ static bool is_preferred(const struct hint *list, uint32_t n, uint64_t nodes)
 	return false;
 }
 
-/* Keeps only the tightest nodes preferred, of those that hints of dedicated CPUs and of memory
- * prefer equally, so that the largest free areas are left to other pods. */
+/* Keeps only the tightest nodes preferred among the nodes that hints of dedicated CPUs and of
+ * memory prefer equally, so that the largest free areas are left to other pods. */
 static void prefer_tight(const struct rp_plan *p, const struct room *room, struct hint *cpu,
 			 uint32_t n_cpu, const struct hint *memory, uint32_t n_memory)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hints of resource plugins, which the host has queried: reads them, merges them with those of CPUs
- * and memory, and sends the choice to the plugins. Hints of a container's devices. */
+/* Hints of resource plugins, which the host has requested: reads them, merges them with the hints
+ * of CPUs and memory, and sends the choice to the plugins. Also hints of a container's devices. */
 #include <stdlib.h>
 
 #include "modules/qos/qos.h"

@@ -251,7 +251,7 @@ static void pools_lend(struct rp_instance *inst, struct group *g)
 	}
 }
 
-/* Reclaims CPUs although none are left: those of pools first, those of dedicated pods last. */
+/* Reclaims CPUs although none are left: first CPUs of pools, last CPUs of dedicated pods. */
 static void reclaim_anyway(struct rp_instance *inst)
 {
 	struct rp_idset from;

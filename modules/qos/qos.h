@@ -220,12 +220,12 @@ struct table {
 	struct entry **bound; /* entries with nodes that count, by creation */
 	uint32_t n, cap, n_chains, n_bound;
 	uint32_t first_changed; /* entries before this index are unchanged */
-	bool summed; /* bound and the sums below are those of the entries */
+	bool summed; /* `bound` and the sums below were computed from the present entries */
 	int64_t unbound_cpu, unbound_mem; /* requests of shared pods without nodes */
 };
 
-/* Loads all containers with a record in the cache, and gives dedicated CPUs to their owners. Errors
- * are those of the host. */
+/* Loads all containers with a record in the cache, and assigns dedicated CPUs to their owners.
+ * Errors are errors of the host. */
 int32_t table_load(struct rp_instance *inst);
 struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr);
 /* Returns the entry of a pod after this one, the latest first; NULL: the first, or none. */
@@ -241,7 +241,7 @@ void table_remove(struct rp_instance *inst, struct entry *e);
 void table_clear(struct rp_instance *inst);
 /* Notes that an entry of the table was modified: it is staged, and the pools are counted again. */
 void table_changed(struct rp_instance *inst, struct entry *e);
-/* Replaces the record of an entry by that of another one of the same container. */
+/* Replaces the record of an entry by the record of another entry of the same container. */
 void table_replace(struct rp_instance *inst, struct entry *e, const struct entry *now);
 /* Frees the memory of the table. */
 void table_fini(struct rp_instance *inst);
@@ -288,7 +288,8 @@ struct pools {
 	uint64_t shared, dedicated, reclaimed, exclusive;
 	/* Entries by level and node, and entries of exclusive pods by node, for the masks above. */
 	uint32_t on_node[N_LEVELS + 1][NODES_MAX];
-	/* n and request of the pools, masks and next_ramp_ms are those of the entries */
+	/* n and request of the pools, masks and next_ramp_ms were computed from the present
+	 * entries */
 	bool counted;
 	bool overlapping; /* a container runs on dedicated CPUs of another pod */
 	int64_t next_ramp_ms; /* end of the next ramp-up; 0: none */
@@ -483,7 +484,7 @@ struct counters {
 /* State that cannot be computed from containers. */
 struct past {
 	bool sized; /* pools were sized since the node was empty */
-	bool overlap; /* `reclaim` is that of the overlap mode */
+	bool overlap; /* `reclaim` was computed for the overlap mode */
 	struct rp_idset reclaim;
 };
 

@@ -165,7 +165,7 @@ static uint32_t rank_cores(const struct rp_plan *p, const struct rp_idset *from)
 	return n;
 }
 
-/* Takes whole cores, then threads, first those beside busy ones. */
+/* Takes whole cores, then single threads, first threads beside busy ones. */
 static void take_ranked(const struct rp_plan *p, struct rp_idset *from, uint32_t n,
 			struct rp_idset *ret)
 {

@@ -10,7 +10,7 @@
 #include <nri-rp/lib/section.h>
 
 #define CLASS_KEY "rdtclass.resource-policy.nri.io"
-/* value of the annotation that stands for the class of the container's QoS */
+/* value of the annotation that selects the class of the container's QoS */
 #define QOS_CLASS "/PodQos"
 #define STATE_HEAD "rdt 1\n"
 

@@ -174,7 +174,7 @@ void rdt_names_fini(struct rdt_names *names);
 struct rdt_setup {
 	struct rdt_want *want;
 	uint32_t n_want;
-	/* the record without wanted groups; on return those that still exist */
+	/* groups of the record that are not wanted; on return the groups that still exist */
 	struct rdt_names owned;
 	bool force, discovery;
 	char root[RDT_PATH_MAX];

@@ -45,8 +45,8 @@ static int32_t sync_do_keep(struct rp_instance *inst, rp_txn txn, const struct r
 }
 
 /*
- * Gives a container its slice. Returns 1 on success. Without enough CPUs the whole request counts
- * on the shared CPUs, and the function returns 0 or an error.
+ * Assigns its slice to a container. Returns 1 on success. Without enough CPUs the container's whole
+ * request is added to the shared CPUs, and the function returns 0 or an error.
  */
 static int32_t place_one(struct rp_instance *inst, rp_txn txn, struct wish *w)
 {

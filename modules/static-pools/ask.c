@@ -28,7 +28,7 @@ static int parse_integer(const char *text, int64_t *ret)
 
 static void take_pool(struct ask *a, const char *name)
 {
-	/* A longer name cannot be the name of a pool; "?" stands for it. */
+	/* A longer name cannot be the name of a pool and is replaced by "?". */
 	(void)snprintf(a->pool, sizeof a->pool, "%s", strlen(name) < sizeof a->pool ? name : "?");
 }
 

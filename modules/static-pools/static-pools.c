@@ -395,8 +395,8 @@ static void take_out_exclusive(const struct rp_plan *p, bool used, struct rp_ids
 		}
 }
 
-/* Returns the CPUs for a container without lists: the online CPUs outside exclusive pools, else
- * those of lists without users, else all online CPUs. */
+/* Stores the CPUs for a container without lists: the online CPUs outside exclusive pools, else the
+ * CPUs of lists without users, else all online CPUs. */
 static void cpus_for_rest(const struct rp_instance *inst, struct rp_idset *ret)
 {
 	struct rp_idset online;

@@ -20,7 +20,8 @@
 #define LIST_TEXT_MAX 255u
 #define LISTS_MAX 4096u
 #define SOCKET_ANY (-1)
-#define CORES_RESOURCE "cmk.intel.com/exclusive-cores" /* counts lists of exclusive pools */
+/* extended resource: number of lists of exclusive pools */
+#define CORES_RESOURCE "cmk.intel.com/exclusive-cores"
 #define CMK_LABEL "cmk.intel.com/cmk-node"
 #define CMK_TAINT "cmk"
 

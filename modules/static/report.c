@@ -16,7 +16,7 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 	if (!p)
 		return 0;
 	plan_shared(p, &inst->owners, &shared);
-	/* CPUs that can become exclusive, and those of them that are free. */
+	/* CPUs that can become exclusive, and the free CPUs among them. */
 	plan_assignable(p, &assignable);
 	rp_idset_andnot(&free, rp_ids_of(&assignable), rp_ids_of(&inst->owners.taken));
 	const struct zones_set sets[] = {

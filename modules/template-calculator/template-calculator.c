@@ -40,7 +40,7 @@ static const struct rp_key keys[] = {
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);
 
-/* A checked section. The name is given, the members are yours. */
+/* A checked section. The name of the struct is required, the members are yours. */
 struct rp_plan {
 	int64_t percent;
 };

@@ -38,7 +38,8 @@ static const struct rp_key keys[] = {
 /* Custom resources of this kind contain this section. */
 static const struct rp_schema schema = SECTION_SCHEMA(keys, .cr_kind = "TemplatePolicy");
 
-/* A checked configuration and values derived from it. The name is given, the members are yours. */
+/* A checked configuration and values derived from it. The name of the struct is required, the
+ * members are yours. */
 struct rp_plan {
 	SIMPLE_PLAN; /* section; cpus: reserved ones and the rest; alloc */
 	bool pin_cpu;

@@ -156,7 +156,7 @@ bool memory_has_huge(const struct rp_instance *inst, const struct request *r, me
 int32_t place(struct rp_instance *inst, const struct request *r, struct grant **ret);
 /*
  * Places a running container that fits nowhere at the root pool, on the CPUs that are left there,
- * and marks the grant as misplaced for the given reason.
+ * and marks the grant as misplaced for `reason`.
  */
 int32_t place_anyhow(struct rp_instance *inst, const struct request *r, const char *reason,
 		     struct grant **ret);

@@ -237,7 +237,7 @@ static int32_t place_better_consider(struct rp_instance *inst, rp_txn txn, rp_ct
 		return e;
 	*ret_work = 1;
 	if (request_read(inst, &info, a.old->hints, &a.r))
-		return 0; /* an annotation is invalid: leave the container in its place */
+		return 0; /* an annotation is invalid: do not move the container */
 	if (a.r.cold_ms) /* the cold start has ended */
 		a.r.mem_types = a.old->mem_types;
 	a.r.cold_ms = 0;

@@ -58,7 +58,8 @@ static struct preference shared_preference(struct rp_instance *inst, rp_ctr ctr)
 
 /*
  * Reads whether the container wants isolated CPUs. Of the "require" and the "prefer" annotation the
- * more specific one counts; on a tie the requirement. *ret_strict: isolated CPUs are required.
+ * more specific one is used; if both are equally specific, the requirement. *ret_strict: isolated
+ * CPUs are required.
  */
 static struct preference isolated_preference(struct rp_instance *inst, rp_ctr ctr, bool *ret_strict)
 {

@@ -53,7 +53,7 @@ struct pool {
 	/* Free capacity and granted amounts. */
 	uint64_t *sharable, *isolated;
 	uint32_t n_sharable, n_isolated;
-	uint64_t generation; /* counts changes of sharable */
+	uint64_t generation; /* number of changes of `sharable` so far */
 	int64_t shared_own, shared_sum, reserved_own, reserved_sum;
 	uint32_t zero_own, zero_sum; /* containers without CPU request (GRANT_ZERO) */
 	uint32_t n_grants[N_GRANT_TYPES]; /* grants of this pool, without descendants */
@@ -86,7 +86,7 @@ void tree_free(struct rp_plan *p);
 uint32_t tree_find(const struct rp_plan *p, const char *name);
 /* Returns the wanted level if the tree has it, otherwise the next level towards the root. */
 uint32_t tree_level(const struct rp_plan *p, uint32_t wanted);
-/* Returns the memory nodes near a pool that have one of the given memory types. */
+/* Returns the memory nodes near a pool that have one of the memory types in `types`. */
 memalloc_mask tree_memory(const struct pool *pool, uint32_t types);
 const char *tree_kind(const struct pool *pool); /* zone type: "socket", "numa node" … */
 

@@ -80,8 +80,8 @@ int32_t classes_configure(struct rp_instance *inst);
 /* Applies CPU classes to the CPUs of the ledger's grants if the grants changed. */
 void classes_apply(struct rp_instance *inst);
 /*
- * Narrows the candidates for exclusive CPUs to those that suit the container's CPU class. Returns
- * true if the candidates are where the class prefers them.
+ * Narrows the candidates for exclusive CPUs to CPUs that suit the container's CPU class. Returns
+ * true if the candidates are CPUs that the class prefers.
  */
 bool classes_narrow(struct rp_instance *inst, const struct request *r, struct rp_idset *from);
 extern const struct rp_extended ta_extended;

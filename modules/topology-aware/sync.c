@@ -157,8 +157,8 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 /* ---- adopting -------------------------------------------------------------------------------- */
 
 /*
- * Returns the lowest pool in which all given CPUs are free, as isolated or as shared CPUs; NO_POOL:
- * none.
+ * Returns the lowest pool in which all CPUs of `cpus` are free, as isolated or as shared CPUs;
+ * NO_POOL: none.
  */
 static uint32_t pool_with(const struct rp_plan *p, struct rp_ids cpus, bool isolated)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks the merged tree against the tables. */
+/* Checks the merged tree against the schemas of the core and the modules. */
 #include "core/lib/conf/internal.h"
 
 #include <stdio.h>

@@ -61,7 +61,7 @@ struct conf_problem {
 	char text[CONF_PROBLEM_TEXT_MAX];
 };
 
-/* Problems of a configuration; about 34 KiB, nothing to free. */
+/* Problems of a configuration, about 34 KiB. Needs no freeing. */
 struct conf_errors {
 	struct conf_problem items[CONF_ERRORS_MAX];
 	unsigned n_items;
@@ -131,8 +131,8 @@ struct conf_source {
 	/* A key was added on a line before the user's text, which was indented by a blank. Places
 	 * refer to the user's text. */
 	bool keyed;
-	/* Converted from an object: places are paths in the object, because line numbers mean
-	 * nothing to its author. */
+	/* The source was converted from an object. Places in messages are then paths in the object,
+	 * because its author cannot see line numbers. */
 	bool object;
 };
 
@@ -170,8 +170,8 @@ struct conf_controller {
 	rp_cfg node; /* node of its list entry */
 };
 
-/* Calculators that come with nri-rp, in the order in which they build on each other; "*" in
- * `calculators` stands for them. */
+/* Calculators that come with nri-rp, in the order in which they build on each other. "*" in
+ * `calculators` means all of them. */
 #define CONF_CALCULATORS 6u
 extern const char *const conf_calculators[CONF_CALCULATORS];
 
@@ -285,7 +285,7 @@ int64_t conf_core_value(const struct conf *conf, const char *path, uint32_t type
 /* ---- the tree -------------------------------------------------------------------------------- */
 
 rp_cfg conf_root(const struct conf *conf);
-/* Returns a module's section; NULL: none (or it is null). */
+/* Returns a module's section; NULL: absent or null. */
 rp_cfg conf_section(const struct conf *conf, const char *module);
 
 /* Implements the getters of nri-rp.host.config/1, without the context; see there. */

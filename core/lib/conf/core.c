@@ -34,7 +34,8 @@
 	{                                                                                          \
 		KEY(__VA_ARGS__)                                                                   \
 	}
-/* A row whose value, or default, goes to a member of struct conf_core as it is. */
+/* A row of the table whose value, or default, is stored unchanged in a member of struct
+ * conf_core. */
 #define BOUND(member_, ...)                                                                        \
 	{                                                                                          \
 		KEY(__VA_ARGS__), .at = offsetof(struct conf_core, member_),                       \
@@ -368,7 +369,7 @@ static int get_strings(struct arena *arena, rp_cfg list, const char *fallback,
 	return 0;
 }
 
-/* Returns the number of a choice; 0, the first one, also for others. */
+/* Returns the number of a choice; 0, the number of the first choice, also for an unknown text. */
 static unsigned get_choice(const char *choices, const char *text)
 {
 	unsigned n = 0;
@@ -701,7 +702,7 @@ static const char *get_listen(struct conf_loader *l, rp_cfg map)
 	return text;
 }
 
-/* Warns that there is no map. It is served to this machine alone, and an operator who enabled it
+/* Warns that the map is not served. Only this machine can reach it, and an operator who enabled it
  * should know why it is missing. */
 static void warn_of_map(struct conf_loader *l, const struct conf_core *core)
 {

@@ -56,7 +56,7 @@ static int diff_member(struct diff *d, const struct pair *maps, const char *key,
 	return diff_below(d, &p, d->len ? ".%s" : "%s", key);
 }
 
-/* Compares the members of a map that the table does not name, except those of `seen`. */
+/* Compares the members of a map that the schema does not name, except the members of `seen`. */
 static int diff_others(struct diff *d, const struct pair *maps, rp_cfg map, rp_cfg seen)
 {
 	const struct schema_node *s = schema_open(maps->schema) ? NULL : maps->schema;

@@ -15,8 +15,8 @@ struct documents {
 	unsigned n_roots;
 };
 
-/* Parses a text; `name` is for messages. 0 with *ret, for documents_fini; -EINVAL with the first
- * problem and its place; -ENOMEM. */
+/* Parses a text; `name` is its name in messages. Returns 0 with *ret, to be freed by
+ * documents_fini; -EINVAL with the first problem and its position; or -ENOMEM. */
 int documents_parse(const char *name, const char *text, size_t len, struct documents *ret,
 		    struct err *err);
 void documents_fini(struct documents *d);

@@ -23,8 +23,8 @@ struct fragment {
  * -ENOMEM.
  */
 int fragment_parse(const char *text, struct fragment **ret, rp_cfg *ret_root, struct err *err);
-/* Renames the site's names of resources in a map to the original ones. An original name is removed
- * if the site uses another one in its place. */
+/* Renames the site's names of resources in a map to the original names. An original name is removed
+ * if the site has replaced it by another name. */
 void fragment_rename(rp_cfg root, const struct prefixes *p);
 struct fragment *fragment_free(struct fragment *f); /* accepts NULL; returns NULL */
 

@@ -8,7 +8,8 @@
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
-/* Adds a text for mdoc: no line of it is a request, and backslashes are characters. */
+/* Adds a text for mdoc, so that no line of the text is read as a request and backslashes are
+ * characters. */
 static void add_mdoc(struct buf *out, const char *s)
 {
 	if (*s == '.' || *s == '\'')

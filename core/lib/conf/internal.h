@@ -61,7 +61,7 @@ struct rp_cfg_node *node_child(
 	const char *key); /* NULL if map is NULL, is no map, or has no such key */
 void node_rename(struct conf_member *member, const char *key);
 void node_remove(struct rp_cfg_node *map, const struct conf_member *member);
-/* Returns the child, or NULL if it is null. */
+/* Returns the member of a map, or NULL if it is absent or null. */
 struct rp_cfg_node *node_set(const struct rp_cfg_node *map, const char *key);
 static inline bool node_is(rp_cfg node, uint32_t kind)
 {
@@ -105,19 +105,20 @@ unsigned char_decode(const char *s, size_t n, uint32_t *ret);
 bool char_breaks(uint32_t c); /* true if the character ends a line */
 bool char_printable(uint32_t c); /* true if YAML allows it unescaped */
 
-/* Appends the documents of one source. 0, perhaps with problems; -EINVAL with problems if the rest
- * of the source is lost; -ENOMEM. */
+/* Appends the documents of one source. Returns 0, perhaps with problems; -EINVAL with problems if
+ * the source could not be read to its end; or -ENOMEM. */
 int yaml_read(struct arena *arena, const struct conf_source *source, const struct conf_file *file,
 	      struct conf_docs *docs, struct conf_errors *errs);
 
 /* ---- value.c --------------------------------------------------------------------------------- */
 
-/* Returns true if the scalar fits the row's type, range and choices; reports a problem
- * otherwise. */
+/* Returns true if the scalar fits the type, range and choices of a key; otherwise reports a
+ * problem. */
 bool value_check(rp_cfg node, const struct rp_key *key, struct conf_errors *errs);
 /* Writes the expected value: "an integer of at least 0". Returns buf. */
 const char *value_expected(const struct rp_key *key, char *buf, size_t size);
-/* Returns true if a text fits the row; reports nothing and ignores quotes. */
+/* Returns true if a text fits the type, range and choices of a key. Reports no problem and ignores
+ * quotes. */
 bool value_fits(const char *text, const struct rp_key *key);
 /* Returns true if two scalars have the same value under the type. */
 bool value_equal(const char *a, const char *b, uint32_t type);
@@ -140,7 +141,8 @@ struct schema_tree {
 
 int schema_build(struct arena *arena, const struct rp_schema *schema, struct schema_tree **ret,
 		 struct err *err);
-/* Returns the node of a member: the named one, else `any`. With fold, names match in any case. */
+/* Returns the schema node of a member: the node of that name, else `any`. With `fold`, names match
+ * in any case. */
 const struct schema_node *schema_child(const struct schema_node *map, const char *key, bool fold);
 /* Returns true if the table allows everything below: ANY, and maps and lists without rows for their
  * members. */
@@ -203,7 +205,7 @@ int orm_rewrite(struct conf_loader *l, struct rp_cfg_node *root, struct rp_cfg_n
 
 /* ---- check.c --------------------------------------------------------------------------------- */
 
-/* Renames keys to the table's spelling where it ignores case; two spellings of one key are a
+/* Renames keys to the schema's spelling if the schema ignores case. Two spellings of one key are a
  * problem. */
 void check_spelling(struct conf_errors *errs, struct rp_cfg_node *section,
 		    const struct schema_tree *schema);
@@ -217,14 +219,15 @@ int check_used(struct conf_loader *l);
 
 /* Returns true for a key of the core. */
 bool core_key(const char *key);
-/* Fills conf->core from the tree and reports what a table cannot express. 0 or -ENOMEM. */
+/* Fills conf->core from the tree, and reports problems that a schema cannot express. 0 or
+ * -ENOMEM. */
 int core_fill(struct conf_loader *l);
 /* Reads nodeResources.prefixes (prefixes.c). */
 void prefixes_fill(struct conf_loader *l, struct prefixes *ret);
 /* Reads `annotations` (annotations.c). */
 int annotations_fill(struct conf_loader *l, struct conf_annotations *ret);
-/* Reads `modules.path`, which is needed before the tree is merged: the last document that has it
- * counts. */
+/* Reads `modules.path`, which is needed before the tree is merged. Of several documents with that
+ * key, the last one decides. */
 int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct conf_strings *ret);
 /* Returns the default of a core key in the table; only for keys that have one. */
 const char *core_default(const char *path);

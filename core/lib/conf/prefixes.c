@@ -104,8 +104,8 @@ static bool good_domain(const char *s)
 	return false;
 }
 
-/* Returns the owner of names that have another meaning: Kubernetes' names, and those of the
- * annotations that place containers. NULL: none. */
+/* Returns the owner of names that must not be replaced: Kubernetes' names, and names of the
+ * annotations that place containers. NULL: the name has no owner. */
 static const char *taken_by(const char *domain)
 {
 	static const char *const others[] = {"kubernetes.io", "k8s.io", "nri.io", "nri-rp",

@@ -37,7 +37,8 @@ static bool one_of(const char *s, const char *const *list, size_t n)
 
 /* ---- merging --------------------------------------------------------------------------------- */
 
-/* Merges src over dst; a null removes what dst has. Depth is limited by the documents'. */
+/* Merges src over dst. A null in src removes the value in dst. The depth is limited by the depth of
+ * the documents. */
 static int rewrite_do_merge(struct arena *arena, struct rp_cfg_node *dst,
 			    const struct rp_cfg_node *src)
 {
@@ -148,7 +149,8 @@ static int plain_resource(struct conf_loader *l, struct conf_doc *doc)
 	return rc < 0 ? rc : node_append(l->arena, root, doc->module, spec);
 }
 
-/* Returns the policy that several documents state: the last one counts. */
+/* Returns the policy that the documents select; of several documents with a policy, the last one
+ * decides. */
 static const char *policy_of(const struct conf_docs *docs, bool pushed, const char *fallback)
 {
 	const char *policy = fallback;

@@ -42,8 +42,8 @@ struct grpc_call *grpc_call_cancel(struct grpc_call *c)
 	return c->telling ? NULL : call_free(c);
 }
 
-/* Reports the end of the call, whose stream is gone already. If that happens during the callback of
- * a message, the call is freed when that callback returns. */
+/* Reports the end of the call, whose stream is already freed. If this happens during the callback
+ * of a message, the call is freed when the callback returns. */
 static void call_tell(struct grpc_call *c, const struct grpc_result *result)
 {
 	bool inside = c->telling;

@@ -11,7 +11,7 @@
 
 struct grpc_call;
 
-/* Outcome of a call. All of it is valid during the callback only. */
+/* Outcome of a call. All members are valid during the callback only. */
 struct grpc_result {
 	/*
 	 * 0: answered; -EREMOTEIO: answered with a status other than OK; -ETIMEDOUT; -EBADMSG: the

@@ -26,8 +26,8 @@ struct h2_stream {
 	bool finished; /* no data follows the contents of out */
 	bool peer_finished;
 	struct nv_list *trailers; /* trailers to send at the end */
-	/* Block of headers being received: texts one behind the other, each with a NUL, and their
-	 * places. */
+	/* Block of headers that is being received: their texts, each with a NUL, and the offsets of
+	 * the texts. */
 	struct buf text, list;
 	bool too_large;
 	struct h2_stream *prev, *next;

@@ -138,7 +138,7 @@ int h2_stream_finish(struct h2_stream *s, const struct h2_fields *trailers);
 void h2_stream_consume(struct h2_stream *s, size_t n);
 /* Resets a stream and frees it at once, without a callback. Accepts NULL; returns NULL. */
 struct h2_stream *h2_stream_reset(struct h2_stream *s, uint32_t code);
-/* Detaches a stream: written data is still sent, and there are no further callbacks. NULL is fine;
+/* Detaches a stream: written data is still sent, and there are no further callbacks. Accepts NULL;
  * returns NULL. */
 struct h2_stream *h2_stream_leave(struct h2_stream *s);
 

@@ -18,8 +18,8 @@ struct grpc_served_config {
 	void (*finished)(struct grpc_served *c, void *arg); /* the caller has finished */
 	/* Called when n bytes were sent that were passed to grpc_served_send. May be NULL. */
 	void (*sent)(struct grpc_served *c, size_t n, void *arg);
-	/* Called when the caller has disconnected, violated a rule or exceeded its time: c is gone
-	 * after it. Not called after grpc_served_end. */
+	/* Called when the caller has disconnected, violated a rule or exceeded its time; c is freed
+	 * afterwards. Not called after grpc_served_end. */
 	void (*gone)(struct grpc_served *c, void *arg);
 	void *arg;
 };

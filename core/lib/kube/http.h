@@ -17,7 +17,7 @@ struct http_call;
 struct http_result {
 	/*
 	 * 0: there is an answer, of any status; -ETIMEDOUT; -EPROTO: the TLS connection failed;
-	 * -ECANCELED: data() has ended it; -ECONNRESET: everything else.
+	 * -ECANCELED: data() has ended the request; -ECONNRESET: any other failure
 	 */
 	int error;
 	unsigned status; /* HTTP status of the answer; 0: none was received */
@@ -44,7 +44,7 @@ struct http_request {
 int http_new(struct loop *loop, const struct kubeconfig *k, struct http **ret, struct err *err);
 /* Frees the client and cancels its calls. Not inside a callback. accepts NULL; returns NULL. */
 struct http *http_free(struct http *h);
-/* Starts a request. NULL: it failed at once, with err. */
+/* Starts a request. Returns NULL with err if the request failed at once. */
 struct http_call *http_start(struct http *h, const struct http_request *request, struct err *err);
 /* Cancels a call. Not inside data() of any call. accepts NULL; returns NULL. */
 struct http_call *http_cancel(struct http_call *c);

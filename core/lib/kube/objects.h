@@ -14,7 +14,7 @@
 
 /* Reads a map of texts. -ENOMEM. */
 int kube_pairs(struct arena *a, json_t *map, Agent__Pair ***ret, size_t *ret_n);
-/* Reads a map of amounts: CPU in milli, everything else in units. -ENOMEM. */
+/* Reads a map of amounts: CPU in milli-CPU, all other resources in units. -ENOMEM. */
 int kube_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret_n);
 /* Converts a pod. `whole`: with the attributes that a runtime has, too: labels, annotations, and
  * the ids of its containers. -EINVAL: no name or no UID; -ENOMEM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accepts a plugin, takes it through its states, and grants the lock. */
+/* Accepts a plugin, handles its registration and synchronization, and grants the lock to users. */
 #include "core/lib/nri-runtime/runtime.h"
 
 #include <assert.h>
@@ -540,8 +540,8 @@ static void take_plugin(struct nri_runtime *r, int fd)
 	(void)loop_timer_arm(r->registration, r->config.registration_timeout_ms);
 }
 
-/* Handles a connection. One that arrives while another plugin is connected waits, because that one
- * may be disconnecting. */
+/* Handles a new connection. While another plugin is connected the new one waits, because the other
+ * one may be disconnecting. */
 static void on_connection(int fd, void *arg)
 {
 	struct nri_runtime *r = arg;

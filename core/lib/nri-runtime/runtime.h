@@ -50,11 +50,11 @@ struct nri_runtime_config {
 	 */
 	void (*update)(const Nri__UpdateContainersRequest *m, void *arg);
 	/* The following may be NULL. */
-	/* Called when the plugin is synchronized and gets events from now on, and when it is gone,
-	 * whether or not it was active. */
+	/* came(): the plugin is synchronized and gets events from now on. gone(): the plugin has
+	 * disconnected, whether or not it was active. */
 	void (*came)(const char *plugin, void *arg);
 	void (*gone)(bool was_active, const char *why, void *arg);
-	/* Called when the plugin violates NRI's rules, also if it is dropped for that. */
+	/* Called when the plugin violates NRI's rules, also if the plugin is then disconnected. */
 	void (*problem)(const char *what, void *arg);
 	/* Inserts a filter between the plugin's socket and the runtime. Takes fd, also on failure;
 	 * ret_fd is the runtime's end. The filter has to end with gone(). */

@@ -16,7 +16,7 @@ struct nri_sync {
 };
 
 /* Returns the number of objects that fit, at least one if the message is empty; *room is the
- * rest. */
+ * remaining space. */
 static size_t sync_fitting(const struct nri_sync_config *c, ProtobufCMessage *const *list, size_t n,
 			   size_t *room, bool empty)
 {

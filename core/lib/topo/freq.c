@@ -8,8 +8,8 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 
-/* Parses a name of the kernel or a number from 0 to 255. "default" stands for the firmware's
- * setting: unknown. */
+/* Parses a name of the kernel or a number from 0 to 255. "default" means the firmware's setting,
+ * which is unknown. */
 static uint32_t parse_epp(const char *text)
 {
 	static const struct {

@@ -35,7 +35,8 @@ bool log_wants(const char *source, enum log_level level);
  * trusted no further than a line of text.
  */
 #define LOG_HELD_MAX 512u
-#define LOG_HELD_LINES 64u /* further messages are written at once */
+/* largest number of messages that are held; further messages are written at once */
+#define LOG_HELD_LINES 64u
 struct log_held;
 struct log_held *log_held_new(void); /* NULL: out of memory */
 struct log_held *log_held_free(struct log_held *h); /* accepts NULL; returns NULL */

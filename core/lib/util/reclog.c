@@ -225,7 +225,7 @@ static int write_all(int fd, const uint8_t *data, size_t len)
 	return n < 0 ? -errno : -ENOSPC;
 }
 
-/* Writes the records put so far, as one batch at the end of one of the two files. */
+/* Writes the records added so far as one batch at the end of one of the two files. */
 static int write_batch(struct reclog *l, int fd, size_t *size)
 {
 	assert(fd >= 0 && *size <= l->size_max);

@@ -69,7 +69,7 @@ struct reclog {
 	size_t new_size; /* size of the present log directly after its last rewrite */
 	int next_fd; /* descriptor of the log that will replace it; -1: none */
 	size_t next_size;
-	struct buf batch; /* records put since the last commit */
+	struct buf batch; /* records that were added since the last commit */
 };
 
 /* Initializes the structure without opening a file. `head` is borrowed. */
@@ -83,7 +83,7 @@ static inline bool reclog_is_open(const struct reclog *l)
 	return l->fd >= 0;
 }
 
-/* Returns true if the log is worth rewriting: it has twice the size that it had when new, and is
+/* Returns true if the log should be rewritten: it is twice as large as after the last rewrite, and
  * not small. */
 bool reclog_is_long(const struct reclog *l);
 
@@ -93,7 +93,7 @@ bool reclog_is_long(const struct reclog *l);
  * which are written to the new file in pieces.
  */
 int reclog_begin_anew(struct reclog *l, struct err *err);
-/* Adds a record. 0, -ENOMEM, -E2BIG; an error is kept and returned by the commit, too. */
+/* Adds a record. Returns 0, -ENOMEM or -E2BIG; the commit returns such an error again. */
 int reclog_put(struct reclog *l, const void *record, size_t len);
 /*
  * Commits the records put since the last commit: all of them survive the process, or none. An error
@@ -101,7 +101,7 @@ int reclog_put(struct reclog *l, const void *record, size_t len);
  * extend. Without records and without a rewrite it has no effect.
  */
 int reclog_commit(struct reclog *l, struct err *err);
-/* Discards the records put since the last commit and a rewrite that has begun. */
+/* Discards the records added since the last commit, and a rewrite that has begun. */
 void reclog_drop(struct reclog *l);
 /* Closes the log: the next commit has to be a rewrite. */
 void reclog_close(struct reclog *l);

@@ -34,7 +34,7 @@ static void send_text(struct sd *sd, const char *text)
 	if (sd->fd >= 0)
 		(void)sendto(sd->fd, text, strlen(text), MSG_NOSIGNAL,
 			     (const struct sockaddr *)&sd->address,
-			     sd->address_len); /* ignore errors: systemd is gone */
+			     sd->address_len); /* ignore errors: systemd is not reachable */
 }
 
 static void sd_feed(void *arg)

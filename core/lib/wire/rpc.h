@@ -56,14 +56,14 @@ int rpc_reply(struct rpc_request *req, const ProtobufCMessage *msg);
 int rpc_reply_error(struct rpc_request *req, enum ttrpc_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Outcome of a call. All of it is valid during the callback only. */
+/* Outcome of a call. All members are valid during the callback only. */
 struct rpc_result {
 	/*
 	 * 0: answered; -EREMOTEIO: answered with an error status; -ETIMEDOUT; -EBADMSG: the answer
 	 * is malformed; -ECONNRESET: the connection ended; -ECANCELED: this side closed it.
 	 */
 	int error;
-	int32_t code; /* the peer's status code, or the one that corresponds to error */
+	int32_t code; /* status code of the peer, or the code that corresponds to `error` */
 	const char *text; /* never NULL */
 	const uint8_t *payload;
 	size_t payload_len;

@@ -20,7 +20,7 @@ int wire_connect_unix(const char *path, struct err *err);
 int wire_listen_unix(const char *path, mode_t mode, struct err *err);
 /* Returns the descriptor of the next connection, or -errno: -EAGAIN: none waits. */
 int wire_accept(int listen_fd);
-/* Returns process, user and group at the other end. */
+/* Returns process, user and group of the peer. */
 int wire_peer(int fd, struct ucred *ret);
 /* Prepares an inherited descriptor for the trunk; -ENOTSOCK and similar: no stream socket. */
 int wire_adopt(int fd, struct err *err);

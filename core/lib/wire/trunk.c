@@ -18,7 +18,8 @@ struct trunk {
 	struct trunk_config config;
 	int fd;
 	struct loop_io *io;
-	struct loop_timer *timer; /* first deadline of a call, or at once: a write has failed */
+	/* fires at the first deadline of a call, or at once after a failed write */
+	struct loop_timer *timer;
 	uint64_t timer_ms; /* time for which `timer` is armed; 0: not armed */
 	unsigned events;
 	struct mux_rx rx;

@@ -64,7 +64,7 @@ struct agent {
 	unsigned n_connections;
 	struct connection *registered;
 	bool resource_slices; /* report devices of claims, as configured */
-	bool publishes; /* the registered agent, and it is to publish */
+	bool publishes; /* the registered agent is to publish */
 	struct plugin_link plugins;
 	struct publisher *publisher;
 	struct teller *teller;

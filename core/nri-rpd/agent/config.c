@@ -171,7 +171,7 @@ void agent_serve_config(struct pipeline *p, struct rpc_request *req, bool adjust
 		config_refuse(req, r);
 		return;
 	}
-	/* The names of sources tell after a restart which kind they are, so they must fit the
+	/* After a restart only the name of a source shows its kind, so the names must fit the
 	 * request. */
 	bool named = !n || str_has_prefix(sources[0].name, PUSHED_ADJUSTMENTS) == adjustments;
 	if (!named) {

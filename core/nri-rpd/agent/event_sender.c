@@ -23,7 +23,8 @@
 /* Remembered events of one kind about one pod, or about the node. */
 struct recent {
 	char key[KEY_MAX];
-	uint64_t next_ms; /* time before which no further one is sent; 0: free place */
+	/* time before which no further event of this kind and pod is sent; 0: the entry is free */
+	uint64_t next_ms;
 	uint32_t left_out;
 };
 
@@ -86,7 +87,8 @@ static void event_sender_refill(struct teller *t, uint64_t now)
 		more > TELLER_BURST - t->allowance ? TELLER_BURST : t->allowance + (uint32_t)more;
 }
 
-/* Returns the count to send with the event (1 plus those left out before); 0: do not send now. */
+/* Returns the count to send with the event: 1 plus the number of events that were left out before;
+ * 0: do not send the event now. */
 static uint32_t may_tell(struct teller *t, const char *reason, const char *pod, uint64_t now)
 {
 	char key[KEY_MAX];

@@ -35,7 +35,7 @@ struct publisher {
 	struct pipeline *pipeline;
 	struct rpc *rpc; /* connection to the agent; NULL: no agent is connected */
 	struct loop_timer *timer;
-	uint64_t told_ms; /* time of the last message; 0: never */
+	uint64_t told_ms; /* time of the last message to the agent; 0: none was sent */
 	uint32_t told_sum; /* checksum of the last message */
 	bool told;
 	const char *unready; /* condition composed last; constant text */

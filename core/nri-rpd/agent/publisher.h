@@ -21,8 +21,8 @@ struct publisher *publisher_free(struct publisher *u); /* accepts NULL; returns 
 void publisher_set_agent(struct publisher *u, struct rpc *rpc);
 /* Publishes again if the data has changed. */
 void publisher_changed(struct publisher *u);
-/* Publishes at once if a different condition prevents the placing of containers, or if none does
- * now. */
+/* Publishes at once if the condition that prevents the placing of containers has changed or
+ * ended. */
 void publisher_status_changed(struct publisher *u);
 
 #endif

@@ -152,7 +152,8 @@ struct decision {
 	 * policy decided nothing; derived again after each start */
 	uint32_t granted;
 	uint32_t group; /* group whose members may share the exclusive CPUs; 0: none */
-	bool claimed; /* the sets are those of the container's claim (ctr->claim) */
+	/* the CPUs and memory nodes are those of the container's claim (ctr->claim) */
+	bool claimed;
 };
 
 /* Returns the effective class; NULL: none. */
@@ -176,7 +177,7 @@ struct pod {
 	} store;
 	uint32_t sync_mark; /* number of the last Synchronize that listed the pod */
 	bool stopped;
-	bool over; /* all containers have ended for good, and the pod's grants are released */
+	bool over; /* all containers have ended finally, and the pod's grants are released */
 	bool annotated; /* an effective annotation has one of our domains (annotations_ours) */
 	struct kvs labels, annotations; /* as reported by the runtime */
 	struct kvs heard; /* effective annotations, if `withheld` is not 0 (annotation_rules.h) */
@@ -220,7 +221,7 @@ struct ctr {
 	struct {
 		bool fails; /* the runtime refused the last update; the next one is sent alone */
 		struct backoff backoff;
-		uint64_t from_ms; /* earliest time of the next one */
+		uint64_t from_ms; /* earliest time of the next unsolicited update */
 	} update; /* state of unsolicited updates */
 	struct {
 		bool waits; /* waits for a check of the cgroup */
@@ -297,7 +298,7 @@ struct ctr *cache_ctr(struct cache *c, const char *id);
 /* Returns the newest container of that name that has not exited. */
 struct ctr *cache_ctr_by_name(struct cache *c, const char *full_name);
 struct ctr *cache_ctr_named(struct cache *c, const char *ns, const char *pod, const char *name);
-/* Makes this container the one that is found by its name. */
+/* Registers this container as the one that is found by its name. */
 void cache_claim_name(struct cache *c, struct ctr *ctr);
 /* Finds a container by id, unique prefix of the id, namespace/pod/name, pod/name or name, for
  * commands of users. NULL with a reason in err if none or several match. */

@@ -13,7 +13,7 @@
 #define CLAIM_UID_MAX 128u
 /* largest size of the pods' UIDs of a claim, in bytes, with a blank after each */
 #define CLAIM_USERS_MAX 65536u
-#define CLAIM_NAME "claim" /* name of the container that stands for a claim */
+#define CLAIM_NAME "claim" /* name of the container object that represents a claim */
 /* Kind of the CDI devices of claims; the device's name is the claim's UID. */
 #define CLAIM_CDI "nri-rp.nri.io/claim="
 

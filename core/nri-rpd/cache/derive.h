@@ -33,7 +33,7 @@ const char *derive_qos_name(uint32_t qos);
 int64_t derive_shares_to_mcpu(int64_t shares);
 int64_t derive_quota_to_mcpu(int64_t quota, int64_t period); /* period > 0 */
 int64_t derive_mcpu_to_shares(int64_t mcpu);
-/* Returns the smallest memory request with this oom_score_adj; 0: the score tells nothing. */
+/* Returns the smallest memory request with this oom_score_adj; 0: the request cannot be derived. */
 int64_t derive_mem_request(int64_t oom_score_adj, uint64_t capacity);
 /* Derives the needs of a container of class `qos` from the runtime's values. *ret_estimated: the
  * memory request comes from oom_score_adj. */

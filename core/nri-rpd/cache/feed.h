@@ -21,7 +21,8 @@ enum fed_kind { FED_APP, FED_INIT, FED_SIDECAR };
 struct fed_amount {
 	const char *name;
 	int64_t request, limit; /* amounts in units of the resource; 0: none */
-	/* set by the feed: resource that this one counts as (feed_rename); NULL: itself */
+	/* resource as which this resource is counted (feed_rename), set by the feed; NULL: not
+	 * renamed */
 	const char *counts_as;
 };
 
@@ -34,7 +35,8 @@ struct fed_ctr {
 
 	/* set by the feed */
 	struct needs told; /* needs without resources that count as CPU or memory */
-	/* resource that counts as another one that the container also requests; NULL: none */
+	/* resource that is counted as another resource which the container also requests; NULL:
+	 * none */
 	const char *twice;
 };
 
@@ -56,12 +58,12 @@ struct fed_pod {
 
 struct feed; /* part of a cache (cache_feed) */
 
-/* Begins and complete a list of all pods. feed_complete() drops pods that were not put since
+/* Begins and completes a list of all pods. feed_complete() drops pods that were not added since
  * feed_begin(). */
 void feed_begin(struct feed *f);
 void feed_complete(struct feed *f);
 /*
- * Stores a copy of a pod, which replaces the one with that UID. -ENOSPC: over FEED_PODS_MAX or
+ * Stores a copy of a pod and replaces the pod with the same UID. -ENOSPC: over FEED_PODS_MAX or
  * FEED_BYTES_MAX; -ENOMEM. After an error the feed has no pod with that UID.
  */
 int feed_put(struct feed *f, const struct fed_pod *desc);

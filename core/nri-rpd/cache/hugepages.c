@@ -179,7 +179,7 @@ int hugepages_count(struct cache *c, const struct topo *t, uint32_t node, uint64
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Sums up what the containers of a pod request, as the cluster reports it. */
+/* Adds up the huge pages that the containers of a pod request, as the cluster reports it. */
 static void huge_of_pod(const struct fed_pod *fed, struct huge *ret)
 {
 	*ret = (struct huge){.n = 0};
@@ -215,7 +215,7 @@ static int check_size(struct cache *c, const struct topo *t, const struct ctr *c
 		if (rp_ids_has(nodes, p.of[i].node) && n->total > n->others + n->granted)
 			has += n->total - n->others - n->granted;
 	}
-	/* A kernel without huge pages has nothing to count, and the limit bounds nothing. */
+	/* A kernel without huge pages cannot grant any, so the limit has no effect. */
 	if (has >= want->bytes || !topo_hugepage_size(t, 0))
 		return 0;
 	(void)rp_ids_format(nodes, set, sizeof set);

@@ -19,7 +19,8 @@
 
 /* Pages of one size on one node, in bytes. */
 struct huge_node {
-	uint64_t total, others, granted; /* others: used by other programs */
+	/* numbers of pages: all, used by other programs, granted to containers */
+	uint64_t total, others, granted;
 };
 
 /* Reads a page size as cgroups and Kubernetes name it: "2MB", "1Gi". 0: malformed. */
@@ -28,8 +29,8 @@ uint64_t hugepages_size(const char *text);
 const char *hugepages_text(uint64_t page, char text[HUGE_SIZE_TEXT]);
 /* Stores the requests of a container. -ENOMEM. */
 int hugepages_set(struct ctr *ctr, const struct huge *huge);
-/* Counts the pages of a size on a node, without those of the container `but` (NULL: none). -ENOENT:
- * the node has no pages of this size. */
+/* Counts the huge pages of a size on a node, leaving out the pages of container `but` (NULL: none).
+ * -ENOENT: the node has no pages of this size. */
 int hugepages_count(struct cache *c, const struct topo *t, uint32_t node, uint64_t page,
 		    const struct ctr *but, struct huge_node *ret);
 /*

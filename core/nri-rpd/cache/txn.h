@@ -34,7 +34,7 @@ struct pod_stage {
 struct txn *txn_begin(struct cache *c);
 uint64_t txn_id(const struct txn *t);
 struct cache *txn_cache(const struct txn *t);
-/* Returns the running transaction if it has that id, else NULL. */
+/* Returns the running transaction if it has that id; else NULL. */
 struct txn *txn_of(struct cache *c, uint64_t id);
 /* Returns the container's staged decision, at first a copy of the current one. NULL: out of
  * memory. */

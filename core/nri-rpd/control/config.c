@@ -133,8 +133,7 @@ enum call_result run_undo(struct call *call)
 	struct err err = ERR_INIT;
 	struct pipeline_status s;
 	pipeline_status(call->p, &s);
-	/* A refused configuration has changed nothing, so a user who wants to undo it has nothing
-	 * to undo. */
+	/* A refused configuration has changed nothing, so there is nothing to undo. */
 	if (s.config_error && *s.config_error && !s.config_undone &&
 	    !pipeline_unconfirmed_s(call->p) && !(call->req->flags & CTL_FLAG_YES))
 		return call_fail(call, CTL_FAILED,

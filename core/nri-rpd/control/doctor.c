@@ -613,7 +613,7 @@ static void check_speedselect(struct doctor *d)
 
 #define WORKQUEUE "sys/devices/virtual/workqueue/cpumask"
 
-/* Checks whether the service may write what isolation.kernelWork of the policy needs. */
+/* Checks whether the service may write the files that isolation.kernelWork of the policy needs. */
 static void check_isolation(struct doctor *d)
 {
 	const struct fs_root *root = pipeline_root(d->p);
@@ -666,7 +666,8 @@ static void check_metrics(struct doctor *d)
 	"annotations: {takers: named, takerNamespaces: [kube-system]} in rp.conf; "                \
 	"nri-rp-annotations(7)"
 
-/* Reports what the author of any pod may take from other containers by annotation. */
+/* Reports which CPUs and memory the author of any pod may take from other containers by
+ * annotation. */
 static void check_annotations(struct doctor *d)
 {
 	const struct conf_annotations *a = &conf_core(pipeline_conf(d->p))->annotations;

@@ -185,7 +185,7 @@ bool crumb_robbed(struct crumb *c)
 	struct stat st;
 	if (!c || c->child || !c->live)
 		return false;
-	/* any other error than EBADF says that the descriptor is open */
+	/* any error other than EBADF means that the descriptor is open */
 	bool open = fstat(c->fd, &st) == 0 ? st.st_ino == c->fd_ino && st.st_dev == c->fd_dev
 					   : errno != EBADF;
 	if (open)
@@ -511,7 +511,7 @@ static void record_suspects(struct crumb *c)
 	}
 }
 
-/* Evaluates what the previous process left and prepares the file for this process. */
+/* Evaluates the records of the previous process and prepares the file for this process. */
 static void take_over(struct crumb *c)
 {
 	struct crumb_file *f = c->file;

@@ -43,7 +43,8 @@
 /* A process that was killed this long after the call began is treated as hung in the call, if
  * CRUMB_DEATHS processes in a row end so. The watchdog's kill comes later than this. */
 #define CRUMB_STUCK_MS 3000u
-/* A crash outside of any module this soon after a call counts against every module in use. */
+/* A crash outside of any module this soon after a call is counted as a death of every module in
+ * use. */
 #define CRUMB_SUSPECT_MS 10000u
 #define CRUMB_USED_MAX 16u /* largest number of modules in use that the file can name */
 
@@ -96,7 +97,7 @@ struct crumb_slot {
 	/* enum crumb_call in the low byte, a count of calls above it; the call is 0 between calls.
 	 * Written last on entry. */
 	uint64_t state;
-	uint64_t entered_ms; /* CLOCK_BOOTTIME at the last entry; 0: never */
+	uint64_t entered_ms; /* CLOCK_BOOTTIME at the last entry into a call; 0: never */
 	char module[RP_NAME_MAX];
 	char object[CRUMB_OBJECT_MAX];
 };
@@ -112,7 +113,7 @@ struct crumb_live {
 	struct crumb_slot culprit;
 	uint32_t cause; /* enum crumb_cause of the death, written just before it */
 	uint32_t pad;
-	uint64_t died_ms; /* CLOCK_BOOTTIME when cause was written */
+	uint64_t died_ms; /* CLOCK_BOOTTIME at which the cause of death was written */
 	struct crumb_used used[CRUMB_USED_MAX];
 };
 
@@ -139,7 +140,7 @@ struct crumb_death {
 	uint32_t stuck; /* 1: killed CRUMB_STUCK_MS or more after the call began */
 	/* wall-clock time at which the death was found, which is at the next start */
 	uint64_t wall_ns;
-	uint64_t boot_ms; /* CLOCK_BOOTTIME of that moment */
+	uint64_t boot_ms; /* CLOCK_BOOTTIME at which the death was found */
 	char boot_id[40]; /* boot in which the process died */
 	struct build_id build_id; /* build of the module that died, if known */
 };

@@ -42,11 +42,11 @@ int found_open(const char *path, const char *origin, found_each each, void *arg,
 	       struct err *why);
 struct found *found_close(struct found *f); /* returns NULL; the file is unchanged */
 
-/* [any, one at a time] Begins to rewrite the log: the records put from here to the commit replace
+/* [any, one at a time] Begins to rewrite the log: the records added from here to the commit replace
  * its contents. An error leaves the log unchanged. */
 int found_begin_anew(struct found *f);
 int found_put(struct found *f, const char *path, const char *value);
-/* [any, one at a time] Commits the records put since the last commit. An error leaves the log
+/* [any, one at a time] Commits the records added since the last commit. An error leaves the log
  * unchanged; -EBADF: the log has to be rewritten first. */
 int found_commit(struct found *f);
 /* Returns true if the file is long enough to be worth rewriting. */

@@ -438,7 +438,7 @@ static bool image_text_is(const struct image *image, const char *text, const cha
 	return text && image_text(image, text, strlen(expected)) >= 0 && str_eq(text, expected);
 }
 
-/* Returns the text for a message, or a substitute if it is not readable text. */
+/* Returns the text for a message, or a substitute if the text is not readable. */
 static const char *image_shown(const struct image *image, const char *text)
 {
 	return text && image_text(image, text, LOADER_TEXT_MAX) >= 0 ? text : "no text";

@@ -94,8 +94,8 @@ void module_note_code(const struct module *m, struct crumb *crumb);
 #define MODULE_CHANGED                                                                             \
 	1 /* another build is on disk, or another file comes first in the search path */
 #define MODULE_GONE 2 /* no file of that name is left */
-/* Compares the loaded module with what a restart would find: MODULE_…. Reads the file, so it is not
- * for the request path. */
+/* Compares the loaded module with the file that a restart would load: MODULE_…. Reads the file, so
+ * it must not be called while a request waits. */
 int module_stale(const struct loader *l, const struct module *m);
 /* Checks whether a new process could load the file that is on disk now. 0, or an error of
  * loader_open, as far as it can be detected without loading. */

@@ -16,7 +16,7 @@ struct node_taint {
 	const char *key, *value, *effect;
 };
 
-/* Amount of a resource: CPU in milli, everything else in units. */
+/* Amount of a resource: CPU in milli-CPU, all other resources in units. */
 struct node_amount {
 	const char *name;
 	int64_t amount;

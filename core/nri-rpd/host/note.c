@@ -590,8 +590,8 @@ static int count_resolvers(const struct elf *e, uint64_t table, uint64_t size,
 
 /* ---- facts ----------------------------------------------------------------------------------- */
 
-/* Returns true if the file asks for an executable stack. Without the header, the dynamic loader
- * assumes one. */
+/* Returns true if the file requires an executable stack. Without the header, the dynamic loader
+ * assumes that it does. */
 static bool wants_exec_stack(const struct elf *e)
 {
 	for (unsigned i = 0; i < e->n_segments; i++)

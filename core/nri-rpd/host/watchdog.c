@@ -48,7 +48,7 @@ struct watchdog {
 	/* Members that the handler shares. */
 	uint64_t more_ns; /* time that the running request may take in addition to the limit */
 	uint64_t delay_ns; /* time that the thread had waited for a CPU at the latest arming */
-	uint64_t begin_ns; /* begin of the running request; 0: none */
+	uint64_t begin_ns; /* time at which the running request began; 0: none is running */
 	bool armed;
 	bool armed_long; /* for a request that is allowed more than the limit */
 	uint64_t seen; /* state of the crumb at the last check; 0: no call was running */

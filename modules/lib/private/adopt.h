@@ -6,11 +6,11 @@
 
 #include <nri-rp/lib/host.h>
 
-/* Returns the CPUs on which the container runs, whichever component assigned them: those decided
- * earlier, else those that the runtime reports. Valid as long as the sets of `info`. */
+/* Returns the CPUs on which the container runs, whichever component assigned them: the CPUs decided
+ * earlier, else the CPUs that the runtime reports. Valid as long as the sets of `info`. */
 struct rp_ids adopt_cpus(const struct rp_ctr_info *info);
 /* Stores the CPUs that are in the sets of at least two of these containers, which therefore cannot
- * be exclusive. Errors are those of get_ctr. */
+ * be exclusive. Errors are as of get_ctr. */
 int32_t adopt_common(const struct modhost *h, const rp_ctr *ctrs, uint32_t n, struct rp_idset *ret);
 
 #endif

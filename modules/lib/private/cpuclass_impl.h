@@ -82,7 +82,7 @@ struct seat {
 
 struct die {
 	uint32_t package, die;
-	/* classes with CPUs on this die; all bits, bit 63 included, stand for classes */
+	/* bit mask of the classes with CPUs on this die; all 64 bits may be used */
 	uint64_t classes, done;
 	bool known, again;
 };
@@ -132,7 +132,7 @@ struct pct_setup *cpuclass_what_to_undo(const struct cpuclass *c, const struct p
 void cpuclass_take_pct(struct cpuclass *c, struct pct *pct, struct pct_setup *undo);
 /* Returns true if a platform job is due now. */
 bool cpuclass_platform_to_do(const struct cpuclass *c);
-/* Adds to the job the removal of the previous setup, or the new setup. Both put all CPUs into CLOS
+/* Adds to the job the removal of the previous setup, or the new setup. Both assign all CPUs to CLOS
  * 0. False: out of memory. */
 bool cpuclass_add_platform(struct cpuclass *c, struct cpuclass_job *job);
 /* Takes the setup back from a job that could not be submitted. */

@@ -97,7 +97,7 @@ static bool add_undo(struct cpuclass *c, struct cpuclass_job *job)
 		return true;
 	}
 	job->setup = undo;
-	all_anew(c); /* the removal puts all CPUs into CLOS 0 */
+	all_anew(c); /* the removal assigns all CPUs to CLOS 0 */
 	return true;
 }
 

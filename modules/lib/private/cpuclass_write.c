@@ -135,8 +135,8 @@ bool cpuclass_is_final(int32_t r)
 	       r == -ENOTSUP;
 }
 
-/* Returns the worse of two results: one that may be repeated, before a final one, before
- * success. */
+/* Returns the worse of two results. A failure that may be repeated is worse than a final failure,
+ * which is worse than success. */
 static int32_t cpuclass_write_worse(int32_t a, int32_t b)
 {
 	return a == -EBUSY || !b ? a : b;

@@ -19,7 +19,8 @@ struct slot {
 struct failing {
 	rp_ctr ctr;
 	uint32_t kind, tries;
-	uint64_t due_ms; /* time of the next attempt; 0: given up, or queued again */
+	/* time of the next attempt; 0: no attempt follows, or the item is queued again */
+	uint64_t due_ms;
 };
 
 struct ctl_queue {

@@ -19,7 +19,7 @@
 #include <nri-rp/lib/ctl_life.h>
 
 #define CTL_KINDS 4u
-#define CTL_BATCH 16u /* items of one job; small, because modules share the worker */
+#define CTL_BATCH 16u /* number of items of one job; small, because modules share the worker */
 #define CTL_TRIES_MAX 10u
 #define CTL_AGAIN_FIRST_MS 2000u /* delay of the second attempt; doubled for each further one */
 #define CTL_AGAIN_LAST_MS 300000u /* largest delay between two attempts */

@@ -11,7 +11,7 @@
 
 #include <nri-rp/lib/ctl_life.h>
 
-/* containers; further ones are not recorded */
+/* largest number of recorded containers; further containers are not recorded */
 #define CTL_RECORD_MAX (RP_STATE_MAX / sizeof(uint64_t) - 1)
 
 struct ctl_entry {

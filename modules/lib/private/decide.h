@@ -7,12 +7,12 @@
 
 #include <nri-rp/lib/host.h>
 
-/* Returns an input of type RP_T_…, or the fallback if it is not given. */
+/* Returns an input of type RP_T_…, or the fallback if the question does not have it. */
 int64_t decide_in(const struct modhost *h, const struct rp_question *q, const char *path,
 		  uint32_t type, int64_t fallback);
 const char *decide_in_text(const struct modhost *h, const struct rp_question *q, const char *path,
 			   const char *fallback);
-/* Stores a list of CPUs; empty if it is not given or malformed. */
+/* Stores a list of CPUs; empty if the question does not have it or it is malformed. */
 void decide_in_cpus(const struct modhost *h, const struct rp_question *q, const char *path,
 		    struct rp_idset *ret);
 /* Writes a number as a result. */

@@ -149,7 +149,7 @@ struct sums {
 	uint64_t slots[SLOTS]; /* hash index of `list`; 0: none */
 };
 
-/* Adds a set unless it is there. The caller ensures that there is room. */
+/* Adds a set unless it is present. The caller ensures that the array has a free entry. */
 static void put_sum(struct sums *s, uint64_t nodes)
 {
 	uint32_t at = (uint32_t)(nodes * 0x9e3779b97f4a7c15u >> 53) % SLOTS;
@@ -329,8 +329,8 @@ static bool suits_any(const struct hint *h)
 	return h->nodes == HINTS_ANY && h->preferred;
 }
 
-/* Returns true if the hint suits the hints chosen before: one set contains the other, and aligned
- * ones are equal. */
+/* Returns true if the hint is compatible with the hints chosen before: of two sets one contains the
+ * other, and aligned sets are equal. */
 static bool goes_with(const struct numeric *s, uint32_t i, const struct hint *h, uint64_t mine)
 {
 	for (uint32_t k = i; k--;) {

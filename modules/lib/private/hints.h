@@ -38,7 +38,9 @@ struct hints {
 	/* NULL: no opinion, every node suits; not NULL and n 0: no node fits */
 	const struct hint *list;
 	uint32_t n;
-	bool align; /* numeric policy: its nodes must equal those of the other aligned resources */
+	/* numeric policy: the resource's nodes must equal the nodes of the other aligned
+	 * resources */
+	bool align;
 };
 
 /*

@@ -427,7 +427,8 @@ static bool irq_do_mask(const struct job *j, uint32_t number, const char *descri
 	return any;
 }
 
-/* Determines the affinity for an interrupt whose present one is `now`. False: it may stay. */
+/* Determines the affinity for an interrupt with the affinity `now`. False: the affinity need not
+ * change. */
 static bool irq_target(const struct job *j, uint32_t number, const char *description,
 		       struct rp_ids now, struct rp_idset *ret)
 {
@@ -460,7 +461,7 @@ static void path_of(uint32_t number, char path[64])
 	(void)snprintf(path, 64, "/proc/irq/%u/smp_affinity_list", number);
 }
 
-/* Returns true for errors that another attempt cannot mend, such as those of kernel-managed
+/* Returns true for errors that another attempt cannot mend, such as errors of kernel-managed
  * interrupts. */
 static bool is_final(int32_t error)
 {

@@ -71,8 +71,9 @@ int32_t irq_each(const struct modhost *h,
 		 int32_t (*found)(void *arg, uint32_t number, const char *description), void *arg);
 
 /*
- * Reads controllableInterrupts of a section: patterns for descriptions. "*" and an empty list stand
- * for every interrupt; *ret is empty then. Returns 0, or an error with its place.
+ * Reads controllableInterrupts of a section: patterns for descriptions. "*" and an empty list mean
+ * all interrupts; *ret is empty then. Returns 0, or an error with the line of the configuration
+ * file.
  */
 int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp_cfg section,
 			      struct texts *ret);

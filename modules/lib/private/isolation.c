@@ -122,7 +122,7 @@ static struct isolation *isolation_state(struct rp_instance *inst, bool make)
 	return l->part;
 }
 
-/* Describes a container. False: it ends, so that it counts no more. */
+/* Describes a container. False: the container is ending and is no longer counted. */
 static bool isolation_look(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
 {
 	const struct life *l = isolation_life(inst);

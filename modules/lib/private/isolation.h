@@ -59,7 +59,7 @@ int32_t isolation_read(const struct modhost *h, rp_cfg section, struct isolation
 extern const struct life_part isolation_part;
 
 /* For policies that move interrupts themselves (ops.own_interrupts): stores the CPUs that all
- * interrupts are to leave. Returns true if they differ from those of the last call. */
+ * interrupts must leave. Returns true if these CPUs differ from the result of the last call. */
 bool isolation_interrupts(struct rp_instance *inst, struct rp_idset *ret);
 
 #endif

@@ -82,8 +82,8 @@ void koord_rounds_stop(struct koord_rounds *r, const struct modhost *h);
 
 /* Returns true if the controller has a hierarchy of cgroup v1. */
 bool koord_is_v1(const struct modhost *h, const char *controller);
-/* [any] Changes the directory of a container's cgroup to the one above: the pod's, then those above
- * it. False: the next one is not the kubelet's. */
+/* [any] Changes the directory of a container's cgroup to its parent: the pod's directory, then the
+ * directories above. False: the parent does not belong to the kubelet. */
 bool koord_dir_above(char *dir);
 /* [any] Writes the directory of all pods with the Kubernetes QoS of a container's cgroup.
  * -RP_ENOENT: the cgroup is not below the kubelet's. */

@@ -54,7 +54,8 @@ int32_t members_retry(struct rp_instance *inst, const struct members *m, rp_txn 
  * own pools before come first, and the pool of last resort keeps a CPU for the others.
  */
 int32_t members_sync(struct rp_instance *inst, const struct members *m, rp_txn txn);
-/* Stages the members of pools, given as bits of their indexes, except one container. */
+/* Stages the members of pools, which are selected by bits of their indexes, except one
+ * container. */
 int32_t members_stage(struct rp_instance *inst, const struct members *m, rp_txn txn, uint64_t pools,
 		      rp_ctr except);
 /* Stages one container in its pool, if it has one. */

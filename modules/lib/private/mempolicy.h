@@ -63,7 +63,7 @@ struct mempolicies {
 			     "MPOL_F_STATIC_NODES.")
 
 /* Reads memoryPolicyClasses of a section. Texts are borrowed from the configuration. Returns 0, or
- * an error with its place. */
+ * an error with the line of the configuration file. */
 int32_t mempolicy_read(const struct modhost *h, struct blocks *memory, rp_cfg section,
 		       struct mempolicies *ret);
 /* Returns the index of a class, or MEMPOLICY_NONE. */

@@ -12,8 +12,8 @@ struct node_device {
 	char name[NAME_MAX_SIZE];
 	struct rp_node_info info;
 	struct rp_idset cpus; /* assignable CPUs of the node */
-	/* CPUs and bytes that all claims together can get, with those that they have; bytes that
-	 * claims have */
+	/* CPUs and bytes that all claims together can get, including the CPUs and bytes that claims
+	 * have; bytes that claims have */
 	int64_t cpu, memory, claimed;
 };
 

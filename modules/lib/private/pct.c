@@ -74,8 +74,7 @@ void pct_warn(const struct modhost *h, const struct cpuclass_defs *defs)
 		warn_associated(h);
 }
 
-/* Returns the CLOS with the highest frequency, of those that classes use and that are
- * programmed. */
+/* Returns the CLOS with the highest frequency among the programmed CLOS that classes use. */
 static int32_t highest_clos(const struct modhost *h, const struct pct *p,
 			    const struct cpuclass_defs *defs)
 {

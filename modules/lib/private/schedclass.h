@@ -65,7 +65,7 @@ struct schedclasses {
 			    .max = 7)
 
 /* Reads schedulingClasses of a section. Texts are borrowed from the configuration. Returns 0, or an
- * error with its place. */
+ * error with the line of the configuration file. */
 int32_t schedclass_read(const struct modhost *h, struct blocks *memory, rp_cfg section,
 			struct schedclasses *ret);
 /* Returns the index of a class, or SCHEDCLASS_NONE. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.runtime/1: what the runtime can do. */
+/* nri-rp.host.runtime/1: the abilities of the runtime. */
 #include "core/nri-rpd/host/service/services.h"
 
 static const struct runtime_facts *facts_of(void *ctx)

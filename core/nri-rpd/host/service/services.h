@@ -21,7 +21,7 @@ struct instance {
 	struct module *module;
 	struct rp_instance *inst;
 	const struct role *role;
-	/* Members that the role's table has, and the table itself; the others are NULL. */
+	/* Functions in the table of the role, and the table itself; missing ones are NULL. */
 	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
 	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
 	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);

@@ -354,7 +354,7 @@ static void list_left(struct put_back_job *job)
 		if (!path || !found) {
 			free(path);
 			free(found);
-			return; /* the rest is done by a later job */
+			return; /* a later job restores the remaining settings */
 		}
 		job->list[job->n++] = (struct left){path, found, false};
 	}

@@ -15,15 +15,15 @@
  */
 int settings_open(struct host_env *env, const char *path, const char *origin, struct err *err);
 
-/* Restores at once what ended modules have left; call it after the worker has ended. Files that
+/* Restores at once the settings of ended modules. Call it after the worker has ended. Files that
  * cannot be restored stay in the log. */
 void settings_close(struct host_env *env);
 
-/* Restores on the worker what ended modules have left. */
+/* Restores the settings of ended modules on the worker. */
 void settings_put_back(struct host_env *env);
 
-/* Restores also those settings of the previous process that no module has claimed. Call it after
- * all modules have made their claims. */
+/* Restores also the settings of the previous process that no module has claimed. Call it after all
+ * modules have made their claims. */
 void settings_release_former(struct host_env *env);
 
 #endif

@@ -27,7 +27,9 @@ struct cluster_state {
 	unsigned n_problems;
 	struct {
 		char what[CLUSTER_WHAT_MAX];
-		int64_t time_s; /* time at which the API server last accepted the object */
+		/* time at which the API server last accepted the object, by the wall clock in
+		 * seconds */
+		int64_t time_s;
 	} written[CLUSTER_WRITTEN_MAX];
 	unsigned n_written;
 	uint32_t events_waiting; /* events not yet accepted by the API server */
@@ -50,7 +52,7 @@ void pipeline_cluster_published(struct pipeline *p);
  * known. */
 void pipeline_node_take(struct pipeline *p, struct arena *arena, const struct node_object *node);
 /* Returns the Node object of the latest report, valid until the next one; NULL: none. The agent may
- * have gone since. */
+ * have disconnected since. */
 const struct node_object *pipeline_node(const struct pipeline *p);
 /* Returns the changes of the Node that modules want (host/node.h); NULL: none. */
 const struct node_wish *pipeline_wishes(const struct pipeline *p);

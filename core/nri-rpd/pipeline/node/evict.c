@@ -37,7 +37,7 @@ static void evict_drop(struct evictions *e, struct eviction *v)
 	free(v);
 }
 
-/* Removes evictions whose pods are gone: they have reached their aim. */
+/* Removes evictions whose pods were removed: they have reached their aim. */
 static void drop_gone(struct pipeline *p)
 {
 	struct eviction *v, *next;

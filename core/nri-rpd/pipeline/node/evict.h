@@ -45,13 +45,13 @@ struct eviction {
 /* Creates an empty list and provides the service to modules. 0 or -ENOMEM. */
 int evict_init(struct pipeline *p);
 void evict_fini(struct pipeline *p);
-/* Sets the connection; NULL: the agent is gone. An unanswered request is repeated over the next
- * connection. */
+/* Sets the connection; NULL: the agent has disconnected. An unanswered request is repeated over the
+ * next connection. */
 void pipeline_evict_source(struct pipeline *p, const struct evict_source *source);
 /* Receives the agent's answer about a pod. */
 void pipeline_evict_told(struct pipeline *p, rp_pod pod, enum evict_answer answer,
 			 const char *text);
-/* Returns the list for status, without pods that are gone. */
+/* Returns the list for status, without pods that were removed. */
 const struct eviction *pipeline_evictions(struct pipeline *p);
 const char *eviction_state_name(uint32_t state); /* for example "refused" */
 

@@ -37,7 +37,7 @@ struct fed_message {
 };
 /* Applies a message. */
 void pipeline_feed_take(struct pipeline *p, const struct fed_message *m);
-/* Records that the agent is gone. Reported pods remain until another agent reports. */
+/* Records that the agent has disconnected. Reported pods remain until another agent reports. */
 void pipeline_feed_lost(struct pipeline *p);
 void pipeline_feed_status(const struct pipeline *p, struct feed_status *ret);
 

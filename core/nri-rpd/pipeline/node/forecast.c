@@ -18,7 +18,8 @@
 #define FILE_NAME "/" FORECAST_FILE
 #define TRAIN_MS 60000u
 #define WRITE_MS 600000u
-#define UNSEEN_S 1800 /* age of the last sample after which a model's pod is considered gone */
+/* age in seconds of the last sample after which a model's pod is considered removed */
+#define UNSEEN_S 1800
 #define SAMPLE_PERCENT 90u
 #define NODE_MODEL "__node__"
 #define SYSTEM_MODEL "__node-sys__"

@@ -8,8 +8,8 @@
 
 #include "core/nri-rpd/pipeline/node/speedselect.h"
 
-/* Writes the snapshot's known frequencies into a report. Runs in the child, where nothing is freed;
- * writes none if memory is short. */
+/* Writes the snapshot's frequencies, as far as they are known, into a report. Runs in the child,
+ * where nothing is freed. Writes none if memory is short. */
 void frequencies_told(const struct topo *t, Trial__Report *report);
 
 /* Takes the frequencies that an attempt has read of the same snapshot. Rejects invalid values with

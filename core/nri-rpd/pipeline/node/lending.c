@@ -22,7 +22,8 @@ static int lending_put(struct nr_result *to, const char *name, int64_t thousandt
 						      .quantity = thousandths});
 }
 
-/* Copies an amount of the Node. CPU is in thousandths there, all else in units. */
+/* Copies an amount of the Node. The Node has CPU in thousandths and all other resources in
+ * units. */
 static int put_amount(struct nr_result *to, const struct node_amount *a)
 {
 	int64_t thousandths = a->amount;

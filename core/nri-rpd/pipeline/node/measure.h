@@ -12,7 +12,7 @@
 
 struct used;
 
-/* Measured usage; all zeros: nothing has been measured. */
+/* Measured usage of the node and its pods; all zeros: no measurement yet. */
 struct measure {
 	struct series node;
 	struct series_reading last; /* node's reading of the latest aggregate */

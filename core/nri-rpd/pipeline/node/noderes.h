@@ -38,7 +38,8 @@ struct noderes_view {
 /* Creates the state; schedules no pass. 0 or -ENOMEM. */
 int noderes_init(struct pipeline *p);
 void noderes_fini(struct pipeline *p);
-/* Checks the strategy and entries for nodes. -EINVAL with the place in err. Changes nothing. */
+/* Checks the strategy and its entries for nodes. Returns 0, or -EINVAL with the position in err.
+ * Changes nothing. */
 int noderes_check(const struct conf *conf, struct err *err);
 /* Applies a new configuration. */
 void noderes_configure(struct pipeline *p);

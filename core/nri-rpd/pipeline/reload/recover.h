@@ -32,7 +32,8 @@ void recover_fini(struct pipeline *p);
 /* Starts attempts to leave safe mode; called at the end of a start. `files`: the configuration
  * files that the start has read; NULL: they could not be read. */
 void recover_begin(struct pipeline *p, const struct conf_files *files);
-/* Tries soon because the cause may have gone. Does nothing outside of safe mode. */
+/* Makes an attempt soon because the cause may have been removed. Does nothing outside of safe
+ * mode. */
 void recover_soon(struct pipeline *p);
 /* Arms the next attempt after a failure. */
 void recover_later(struct pipeline *p);

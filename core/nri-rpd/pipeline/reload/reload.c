@@ -338,7 +338,7 @@ static void tell_all(const struct reload_waiter *w, const struct reload_result *
 			w->done(res, w->arg);
 }
 
-/* Activates in the daemon what the child has tried successfully. */
+/* Activates in the daemon the configuration that the child has tried successfully. */
 static int put_in_force(struct pipeline *p, const struct config_text *text, struct err *err)
 {
 	struct conf *conf = NULL;

@@ -116,7 +116,7 @@ void config_keep(struct pipeline *p, const struct conf_files *files);
 int config_undo(struct pipeline *p, struct conf_files *files, uint64_t sum, reload_done done,
 		void *arg, struct err *err);
 
-/* Records that the files were refused. `problems`: lines, "" if err holds everything. */
+/* Records that the files were refused. `problems`: lines; "" if err has the complete text. */
 void config_refused(struct pipeline *p, const char *problems, const struct err *err);
 void config_fini(struct pipeline *p);
 /* Tries `files`, and applies them after a success, which ends safe mode. Takes ownership of *files.

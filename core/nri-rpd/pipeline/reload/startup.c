@@ -44,7 +44,7 @@ struct first {
 	uint64_t kept_ns;
 };
 
-/* Logs the errors of a configuration, unless there is one only: the caller reports that one. */
+/* Logs the errors of a configuration, unless there is only one, which the caller reports. */
 static void tell_errors(const struct conf_errors *errs)
 {
 	for (unsigned i = 0; errs->n_errors > 1 && i < errs->n_items; i++)

@@ -15,7 +15,7 @@ int first_read(struct pipeline *p, struct err *err);
 /* Sets the state and run-time directories. Fails if the files cannot be parsed and there is no last
  * good configuration. Without err nothing is logged: config_check() reports all problems later. */
 int first_dirs(struct pipeline *p, struct err *err);
-/* Releases what first_read() has read. */
+/* Frees the result of first_read(). */
 void first_forget(struct pipeline *p);
 /* Activates the first usable configuration. Returns -EINVAL if the files are wrong and this node
  * never had a configuration. */

@@ -343,7 +343,7 @@ static int stage_exited(struct pipeline *p, struct ctr *ctr, struct err *err)
 int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
 	assert(p->txn && !txn_committed(p->txn));
-	bool hidden = txn_view(ctr)->claimed; /* the policy does not know the container */
+	bool hidden = txn_view(ctr)->claimed; /* the policy has no record of the container */
 	int r = p->policy && !hidden ? instance_release(p->policy, ctr, err) : 0;
 	return r ? r : stage_exited(p, ctr, err);
 }
@@ -353,8 +353,8 @@ static int decide_do_release(struct pipeline *p, void *arg, struct err *err)
 	return decide_stage_release(p, arg, err);
 }
 
-/* Marks a container that the policy refuses to release as exited. The policy then places the rest
- * again. */
+/* Marks a container that the policy refuses to release as exited. The policy then places the other
+ * containers again. */
 static int release_by_force(struct pipeline *p, void *arg, struct err *err)
 {
 	int r = stage_exited(p, arg, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removal of pods that run nothing and whose end the runtime has not reported. */
+/* Removal of pods without running containers whose end the runtime has not reported. */
 #ifndef PIPELINE_REQUEST_EMPTY_PODS_H
 #define PIPELINE_REQUEST_EMPTY_PODS_H
 

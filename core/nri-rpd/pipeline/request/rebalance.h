@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rebalancing: asks the policy to move containers, by a timer, by an operator's command, or when a
- * container lacks resources. Bounds the number of moves.
+ * Rebalancing: requests the policy to move containers, by a timer, by an operator's command, or
+ * when a container lacks resources. Limits the number of moves.
  */
 #ifndef PIPELINE_REQUEST_REBALANCE_H
 #define PIPELINE_REQUEST_REBALANCE_H

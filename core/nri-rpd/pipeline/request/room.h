@@ -13,7 +13,8 @@ struct requests {
 	enum request kind; /* kind of the running request */
 	uint64_t began_ns;
 	rp_pod ended; /* sandbox that the running request ends, or a container of it; 0: none */
-	/* restores what the running request changed outside of its transaction; NULL: nothing */
+	/* restores the values that the running request changed outside of its transaction; NULL:
+	 * there are none */
 	void (*undo)(struct pipeline *p, void *arg);
 	void *undo_arg;
 	struct updates updates;

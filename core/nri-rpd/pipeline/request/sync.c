@@ -152,8 +152,8 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 		sync_change_life(p, ctr, d->state);
 }
 
-/* Returns true if the daemon placed containers of this node before: a container that it does not
- * know was created meanwhile. */
+/* Returns true if the daemon placed containers of this node before. A container without a record
+ * was then created while the daemon was away. */
 static bool sync_was_away(const struct pipeline *p)
 {
 	return p->runtime.synchronized_ns || str_has_prefix(p->state.store_state, "restored");

@@ -229,7 +229,7 @@ static int add_any(struct reading *rd, rp_cfg root, unsigned depth)
 	return r;
 }
 
-/* Returns -EINVAL if the manifest has no pods; the first note tells what it has instead. */
+/* Returns -EINVAL if the manifest has no pods; the first note says which objects it has instead. */
 static int check_any(struct reading *rd, unsigned n_docs)
 {
 	const struct manifest *m = rd->ret;
