@@ -17,7 +17,7 @@
 #include "proto/agent.pb-c.h"
 
 #define LOG_SOURCE "adjust"
-#define SETTLE_MS 200u /* delay that collects changes which come together */
+#define SETTLE_MS 200u /* time within which changes are collected and sent together */
 #define ANSWER_ARENA (1u << 20)
 #define PROBLEM "adjustments"
 #define N_KINDS 2u

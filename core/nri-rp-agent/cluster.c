@@ -26,7 +26,7 @@
 
 #define LOG_SOURCE "cluster"
 #define NODE_MAX 254u
-#define STATE_QUIET_MS 200u /* delay that collects changes which are sent together */
+#define STATE_QUIET_MS 200u /* time within which changes are collected and sent together */
 #define STATE_TIMEOUT_MS 5000u
 
 struct cluster {

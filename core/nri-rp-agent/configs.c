@@ -21,7 +21,7 @@
 #define GROUP_PATH "/apis/config.nri/v1alpha1"
 #define KINDS_MAX 64u /* limit of kinds of custom resources, in all namespaces */
 #define PLURAL_MAX 64u
-#define SETTLE_MS 100u /* delay that collects changes which come together */
+#define SETTLE_MS 100u /* time within which changes are collected and handled together */
 #define CERTAIN_MS 60000u /* time without an object after which its absence is considered certain */
 #define DISCOVER_AGAIN_MS (5u * 60000u)
 #define ANSWER_ARENA (4u << 20)
@@ -36,7 +36,7 @@ struct slot {
 	struct candidate *held; /* content of the object; NULL: the object does not exist */
 	bool known; /* `held` is valid */
 	bool denied; /* no right to read the object, so its absence means nothing */
-	bool seen; /* present in the current list */
+	bool seen; /* the object is in the current list */
 	/* the status of an object that is not used because of another kind's; NULL: none yet */
 	struct verdicts *passed;
 	/* identity of the object that the status is about; NULL: no status */

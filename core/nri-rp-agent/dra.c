@@ -40,7 +40,7 @@ struct dra {
 	struct grpc_server *driver, *registrar;
 	struct loop_timer *end;
 	bool enabled;
-	bool known; /* the daemon has sent whether claims are enabled */
+	bool known; /* the daemon has reported whether claims are enabled */
 	bool registered; /* the registration was logged already */
 };
 

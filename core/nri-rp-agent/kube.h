@@ -46,7 +46,7 @@ struct kube_answer {
 };
 
 struct kube_request {
-	const char *method, *path; /* copied, as is the body */
+	const char *method, *path; /* method and path; copied, like the body */
 	const char *content_type, *body; /* body of the request and its type; both NULL: no body */
 	uint32_t timeout_ms; /* time limit of the request; 0: KUBE_TIMEOUT_MS */
 	/* passes 429 to done() as -EAGAIN instead of repeating the request: in an eviction, 429 is

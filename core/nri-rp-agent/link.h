@@ -20,7 +20,7 @@ struct link_client {
 	/* The agent has registered, and the peer has answered `m`. Everything sent over an earlier
 	 * connection is void. */
 	void (*connected)(const Agent__RegisterResponse *m, void *arg);
-	/* The connection is lost, or could not be made; may be NULL. */
+	/* Called when the connection is lost or could not be established; may be NULL. */
 	void (*lost)(void *arg);
 	/* New data to publish. Returns 0, or the error why it cannot be published. NULL: the client
 	 * is not the cluster's. */

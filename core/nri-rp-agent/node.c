@@ -15,7 +15,7 @@
 #define ARENA_BLOCK (16u << 10)
 /* memory for one object of the largest size that a server may send */
 #define ARENA_LIMIT (16u << 20)
-#define QUIET_MS 100u /* delay that collects changes which come together */
+#define QUIET_MS 100u /* time within which changes are collected and sent together */
 #define ANSWER_TIMEOUT_MS 5000u
 #define PROBLEM "the daemon's Node"
 

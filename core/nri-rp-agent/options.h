@@ -16,7 +16,7 @@ struct options {
 	uint64_t plugin_grace_s;
 	/* socket on which the pod-resources API is served; NULL: it is not served */
 	const char *pod_resources_socket;
-	bool kubelet_devices; /* list the kubelet's devices in it */
+	bool kubelet_devices; /* list the kubelet's devices in the pod-resources API */
 	enum log_level log_level;
 };
 

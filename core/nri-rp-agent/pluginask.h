@@ -7,7 +7,7 @@
 /* Serves a request of the daemon for plugins. Returns false if the method is another one. */
 bool ask_serve(struct plugins *p, struct rpc_request *req);
 
-/* Asks a plugin for its allocations and sends them to the daemon for comparison with the existing
+/* Requests a plugin's allocations and sends them to the daemon for comparison with the existing
  * pods. */
 void ask_sweep(struct known_plugin *k);
 

@@ -52,7 +52,7 @@ struct known_plugin {
 	/* Compare the plugin's allocations with the existing pods: the plugin or the daemon is new,
 	 * or the last comparison failed. sweeping: a comparison is under way. */
 	bool sweep, sweeping;
-	bool connected; /* state at the last change */
+	bool connected; /* whether the plugin was connected at the last call of `changed` */
 	/* allocated something since the sweep began, so the plugin's list may be older */
 	bool allocated;
 	/* Sweeps are repeated until then, because the plugin may still carry out an allocation that

@@ -14,7 +14,7 @@
 #include "core/nri-rp-agent/kubelet.h"
 #include "proto/agent.pb-c.h"
 
-#define PODRES_WAITING_MAX 256u /* limit of requests that wait for a list */
+#define PODRES_WAITING_MAX 256u /* largest number of requests that wait for a list */
 #define PODRES_KNOWN_MAX 16384u /* limit of remembered pods */
 
 struct podres;

@@ -35,7 +35,7 @@ struct seen_pod {
 	uint8_t *packed; /* packed form of the message, for comparisons */
 	size_t packed_len;
 	bool untold, gone; /* untold: the pod was not sent yet; gone: its removal must be sent */
-	bool listed; /* present in the current list */
+	bool listed; /* the pod is in the current list */
 	UT_hash_handle hh;
 };
 
@@ -49,7 +49,7 @@ struct pod_feed {
 	bool was_live; /* the kubelet has sent a complete list */
 	const char *source; /* sender of the last complete list; "": none */
 	char problem[ERR_TEXT_MAX]; /* why the kubelet does not serve its pods; "": it does */
-	bool state_untold; /* source or problem have changed */
+	bool state_untold; /* a change of the source or the problem has not been sent yet */
 	struct seen_pod *pods; /* pods that were seen, by UID */
 	struct loop_timer *timer;
 	struct kube_backoff backoff;

@@ -29,7 +29,7 @@ struct published {
 	json_t *wanted; /* name → amount as text; NULL: not received yet */
 	json_t *patterns; /* names of the agent's resources */
 	json_t *seen; /* the Node; NULL: not seen yet */
-	bool settling; /* do not remove anything yet */
+	bool settling; /* modules are still settling: nothing is removed from the Node yet */
 	struct loop_timer *settle; /* delay until the watch has reported a write */
 };
 

@@ -101,7 +101,7 @@ static void readiness_put(struct writer *w, const char *what, json_t *patch)
 	json_decref(patch);
 }
 
-/* Returns whether the Node gets a condition. While the settings are unknown, only an existing
+/* Returns true if the Node gets a condition. While the settings are unknown, only an existing
  * condition is changed. */
 static bool readiness_wants_condition(const struct readiness *r)
 {
@@ -183,7 +183,7 @@ static void readiness_wrote_taint(const struct kube_answer *answer, void *arg)
 		readiness_write(arg);
 }
 
-/* Returns whether the Node shows what is reported. */
+/* Returns true if the Node shows the readiness that was reported last. */
 static bool readiness_shown(const struct readiness *r)
 {
 	return !r->now.status || !r->node ||

@@ -17,8 +17,8 @@
 
 #define READINESS_CONDITION "NRIResourcePolicyReady"
 #define READINESS_TAINT "nri-rp.io/not-ready"
-#define READINESS_GRACE_MS 3000u /* absence of the daemon that is not reported */
-#define READINESS_ASK_MS 3000u /* interval of requests that a hung daemon does not answer */
+#define READINESS_GRACE_MS 3000u /* time for which an absence of the daemon is not reported */
+#define READINESS_ASK_MS 3000u /* interval of requests by which a hung daemon is detected */
 
 struct readiness;
 

@@ -9,15 +9,15 @@
 #include "core/nri-rp-agent/kube.h"
 #include "proto/agent.pb-c.h"
 
-#define REPORT_MAX 64u /* limit of waiting events; above it the oldest is lost */
+#define REPORT_MAX 64u /* largest number of waiting events; above it the oldest event is dropped */
 #define REPORT_AGE_MS                                                                              \
-	3600000u /* age after which an event is lost; API servers do not keep events longer */
+	3600000u /* age in ms at which an event is dropped; API servers keep events no longer */
 
 struct report;
 
 struct report_counts {
 	uint32_t waiting;
-	uint64_t lost; /* number of events lost since the start */
+	uint64_t lost; /* number of events dropped since the start */
 };
 
 /* Creates the writer of events. changed() is called when the counts may have changed; it must not

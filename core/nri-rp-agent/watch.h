@@ -23,7 +23,7 @@
 
 enum watch_event {
 	WATCH_BEGIN, /* a list begins; objects that are missing in it were removed */
-	WATCH_OBJECT, /* an existing object */
+	WATCH_OBJECT, /* an object exists: one of a list, or a created or changed one */
 	WATCH_GONE, /* a removed object, in its last state */
 	WATCH_LISTED, /* the list is complete */
 	WATCH_DENIED, /* the agent lacks the right, or the kind seems not to exist */

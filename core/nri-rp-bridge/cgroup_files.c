@@ -17,7 +17,8 @@
 #define SHARES_MIN 2u
 #define SHARES_MAX 262144u
 #define WEIGHT_MAX 10000u
-#define DEPTH_MAX 8u /* levels of cgroups below a container's that are narrowed with it */
+/* number of levels of cgroups below a container's cgroup that are narrowed with it */
+#define DEPTH_MAX 8u
 #define NO_LIMIT (INT64_C(1) << 62) /* smallest value of a cgroup v1 file that means "no limit" */
 #define PAGE 4096
 
@@ -284,7 +285,7 @@ static void write_back(const struct writing *w)
 		(void)fs_write(&w->c->root, change->path, *change->before ? change->before : "\n");
 }
 
-/* Returns true if a file with the content `before` already has the value `text`, in whatever
+/* Returns true if a file with the content `before` already has the value `text`, in any
  * notation. */
 static bool cgroup_files_says(const char *file, const char *before, const char *text)
 {

@@ -13,7 +13,7 @@
 #include "core/lib/util/worker.h"
 
 #define LOG_SOURCE "bypass"
-#define KNOW_MS 500u /* waiting time for a pod that the list does not have yet */
+#define KNOW_MS 500u /* time to wait for a pod that the pod list does not have yet */
 /* time that a pod missing from the list keeps its cgroup before it is treated as removed */
 #define GONE_MS 300000u
 /* number of consecutive checks without a process after which a container has ended */

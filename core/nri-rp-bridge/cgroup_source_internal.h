@@ -24,7 +24,8 @@ struct cgroup_source {
 	uint64_t soon_ms; /* time at which `soon` is due */
 	bool advancing, again;
 	struct arena *sync_arena; /* messages of a Synchronize in progress */
-	uint64_t sync_ms; /* since when a Synchronize has waited for the pod list; 0: none waits */
+	/* time since which a Synchronize has waited for the pod list; 0: none waits */
+	uint64_t sync_ms;
 	bool truncated; /* the last walk found too many cgroups */
 	uint64_t drifted, failed; /* files written again because of drift; failed writes */
 };
@@ -74,7 +75,8 @@ struct write_run *write_run_new(struct cgroup_source *s);
 void write_run_end(struct write_run *run);
 
 struct write_how {
-	/* after a failed write, keep the new wishes instead of restoring the previous ones */
+	/* after a failed write, keep the new wanted resources instead of restoring the previous
+	 * ones */
 	bool keep;
 	bool ignore; /* a removed container is not a failure */
 	/* counts the write for the request that waits for it; NULL: no request waits */

@@ -23,9 +23,9 @@ struct write_job {
 	const char *top, *cgroup;
 	const Cri__Resources *wanted;
 	struct write_how how;
-	bool again, settled; /* parameters of write_again */
+	bool again, settled; /* arguments of the write_again() that submitted the job */
 	struct packed before; /* resources wanted before this write; data NULL: none */
-	unsigned wish; /* the container's count of wishes when `wanted` was set */
+	unsigned wish; /* value of the container's `wishes` when `wanted` was set */
 	unsigned written;
 	struct err err;
 };

@@ -48,7 +48,7 @@ static int on_data(unsigned status, const void *data, size_t n, void *arg)
 {
 	struct fetch *f = arg;
 	if (status != STATUS_OK)
-		return 0; /* body of an error: the status says enough */
+		return 0; /* the body of an error is not needed: the status is reported */
 	f->too_long = buf_len(&f->body) + n > BODY_MAX;
 	return f->too_long || buf_add(&f->body, data, n) ? -1 : 0;
 }

@@ -36,7 +36,7 @@ struct intercept {
 	unsigned n_polls;
 	bool polling;
 	struct loop_task back;
-	bool is_back; /* `back` is queued: the runtime has returned */
+	bool is_back; /* the task `back` is queued: the runtime has returned */
 	unsigned long n_unasked; /* calls passed without a plugin since the last one disconnected */
 };
 
@@ -74,7 +74,7 @@ struct intercept_call {
 	unsigned generation;
 	/* the plugin tracks the pod or container, so the outcome has to be applied and reported */
 	bool told;
-	bool parked; /* waits until the container's cgroup and process are known */
+	bool parked; /* the call waits until the container's cgroup and process are known */
 	bool held; /* the runtime's answer waits for the plugin's */
 	bool learned; /* the pod was unknown before this call */
 	char new_id[MODEL_ID_SIZE]; /* id of the new pod or container that the plugin gets */
@@ -83,7 +83,7 @@ struct intercept_call {
 	const char *late_id;
 	struct nri_turn late;
 	struct loop_task later;
-	bool is_later; /* `later` is queued */
+	bool is_later; /* the task `later` is queued */
 	/* why the plugin refuses a pod or container that the runtime has already created */
 	char *refusal;
 	ProtobufCMessage *request;

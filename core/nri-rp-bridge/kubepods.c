@@ -20,7 +20,7 @@
 #define SLICE ".slice"
 #define SCOPE ".scope"
 #define ID_LEN (KUBEPODS_ID_SIZE - 1)
-#define QUIET_MS 20u /* delay that collects changes which come together */
+#define QUIET_MS 20u /* time within which changes are collected and handled together */
 #define SEARCH_DEPTH 4u
 #define SEARCH_MAX 2048u /* limit of folders in a search */
 #define SYSTEM "system" /* name of the partition for system pods */
@@ -28,7 +28,7 @@
 
 /* A folder that inotify watches. */
 enum watched_kind {
-	WATCHED_ABOVE, /* the topmost cgroup may appear in it */
+	WATCHED_ABOVE, /* folder in which the topmost cgroup may appear */
 	WATCHED_CLASS, /* contains pods and QoS classes */
 	WATCHED_POD /* folder of a pod, which contains containers */
 };
@@ -49,7 +49,7 @@ struct kubepods {
 	struct watched *watched;
 	char *changes[KUBEPODS_CHANGES_MAX]; /* changed cgroups, the oldest first */
 	unsigned n_changes;
-	bool all; /* too many changes for the list, or unknown ones */
+	bool all; /* all folders have to be walked: there were too many changes, or unknown ones */
 	uint64_t n_listed;
 	void (*changed)(void *arg);
 	void *arg;
@@ -79,7 +79,7 @@ bool kubepods_is_top(const char *name)
 }
 
 /* Returns the length of the leading "-system", "-burstable" or "-besteffort", or of "-system"
- * followed by one of the others. */
+ * together with one of the other two. */
 static size_t qos_len(const char *rest, size_t n)
 {
 	static const char *const classes[] = {"-" SYSTEM, "-burstable", "-besteffort"};
@@ -270,8 +270,8 @@ static void on_events(unsigned events, void *arg)
 		(void)loop_timer_arm(k->quiet, QUIET_MS);
 }
 
-/* Remembers the kind and cgroup of a watched folder. Without memory for it, any event in it means
- * that all folders have changed. */
+/* Records the kind and cgroup of a watched folder. Without memory for the record, any event in the
+ * folder means that all folders have changed. */
 static void watched_note(struct kubepods *k, int wd, enum watched_kind kind, const char *cgroup)
 {
 	struct watched *w = NULL;

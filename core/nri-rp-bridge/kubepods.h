@@ -22,7 +22,8 @@
 
 #define KUBEPODS_UID_SIZE 65u
 #define KUBEPODS_ID_SIZE 65u
-#define KUBEPODS_CTRS_MAX 32768u /* limit of cgroups of containers and sandboxes in a walk */
+/* largest number of cgroups of containers and sandboxes in a walk */
+#define KUBEPODS_CTRS_MAX 32768u
 
 struct kubepods;
 

@@ -31,7 +31,7 @@ struct cgroup_info {
 	char *name; /* container: name in the message that was sent to the plugin; NULL: not sent */
 	enum told told;
 	uint64_t since_ms; /* time at which the cgroup was first seen */
-	bool known; /* pod: the pod list had it when the plugin was notified */
+	bool known; /* pod: the pod list had the pod when the plugin was notified */
 	/* Container: shares, quota and memory limit that the plugin has accepted (listed), and
 	 * those of a resize sent to the plugin (asked). */
 	int64_t listed[3], asked[3];
@@ -41,7 +41,7 @@ struct cgroup_info {
 	/* container: number of changes of the resources that the plugin wants; a write compares
 	 * it */
 	unsigned wishes;
-	bool seen; /* found by the current walk */
+	bool seen; /* the object was found by the current walk */
 	/* Conditions that were logged already. */
 	bool warned, failing, refused_before;
 	unsigned empty; /* consecutive checks that found no process in the cgroup */

@@ -30,7 +30,7 @@ struct known_pod {
 	Agent__FedPod *message;
 	uint8_t *packed; /* packed form of the message, for comparisons */
 	size_t n;
-	bool listed; /* present in the current list */
+	bool listed; /* the pod is in the current list */
 	uint64_t gone_ms; /* when the pod was first missing from the lists; 0: it is listed */
 	UT_hash_handle hh;
 };
@@ -45,7 +45,7 @@ struct podlist {
 	bool asking, secure; /* a fetch is under way; it uses the secure port */
 	bool fed; /* the agent is connected and has sent all its pods */
 	bool failing;
-	bool warned; /* logged that no source was configured */
+	bool warned; /* a message has said that no source is configured */
 	bool changed; /* a pod has changed since the current list began */
 	unsigned empty; /* number of consecutive empty lists */
 	char state[256];

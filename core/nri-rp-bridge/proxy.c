@@ -174,7 +174,7 @@ static void call_break(struct call *c, uint32_t code)
 	call_free_if_over(c);
 }
 
-/* Ends the call for the kubelet with a status, whatever the runtime has sent. */
+/* Ends the call for the kubelet with a status, regardless of the data that the runtime has sent. */
 static void tell_end(struct call *c, int32_t status, const char *text)
 {
 	char number[12], encoded[GRPC_TEXT_MAX];

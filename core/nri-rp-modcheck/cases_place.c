@@ -87,7 +87,7 @@ static int record_states(struct rig *r, struct churn *churn, struct buf *out, st
 
 /* Disturbances of a run, and the function that logs it. */
 struct disturbed {
-	bool dry; /* first tries each request as a trial */
+	bool dry; /* try each request as a trial first */
 	bool still; /* containers only: no hotplug, no reloads */
 	bool restart; /* restart the module's instance after each request */
 	int (*record)(struct rig *r, struct churn *churn, struct buf *out, struct err *err);

@@ -71,7 +71,7 @@ struct options {
 	const char *vectors; /* table of vectors to run instead of cases; NULL: none */
 	uint64_t slow_ms; /* calls that take longer are failures; 0: no limit */
 	uint64_t seed;
-	bool reproduce; /* runs only `seed` and logs each request */
+	bool reproduce; /* run only `seed`, and log each request */
 	bool json, list, strict_time, has_cases;
 	bool sanitize, valgrind;
 	regex_t cases;

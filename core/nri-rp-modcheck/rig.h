@@ -21,7 +21,7 @@ struct rig {
 	struct instance *instance;
 	struct conf *conf; /* active configuration; NULL: none yet, or that of the check */
 	struct buf *log; /* log of the case; NULL: log messages are dropped */
-	bool dry; /* first tries each placement as a trial and drops it */
+	bool dry; /* try each placement as a trial first, and drop the trial */
 	bool unmanaged; /* refused containers run unmanaged (onPolicyError: unmanaged) */
 	/* the policy has refused a change of the machine: CPU sets may have CPUs that are
 	 * offline */

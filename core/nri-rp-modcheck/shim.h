@@ -49,7 +49,7 @@ struct shim {
 	/* Called before and after allocate(), in its transaction; NULL: none. */
 	void (*at_allocate)(struct shim *s, bool after);
 
-	/* results: */
+	/* Results of the calls. */
 	uint64_t n_calls; /* number of calls so far that can fail */
 	bool fired;
 	const char *fired_in; /* name of the host function */

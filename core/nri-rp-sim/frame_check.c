@@ -18,7 +18,7 @@ struct side {
 	struct loop_io *io;
 	struct buf out; /* unsent bytes for this side */
 	bool ended; /* the end of the input was reached */
-	bool shut; /* output was shut down because the other side has ended */
+	bool shut; /* the output was shut down because the peer has ended */
 };
 
 struct tap {

@@ -91,7 +91,7 @@ void answer_fini(struct answer *a);
 /* Connects, calls and disconnects; prints errors. Returns the exit status of a failure, or -1 if
  * *ret has to be shown. */
 int ask(struct cli *cli, const struct question *req, struct answer *ret);
-/* Prints why the connection failed and returns the exit status for it. */
+/* Prints why the connection failed, and returns the exit status for this failure. */
 int tell_no_link(const struct cli *cli, int r, const struct err *err);
 
 /* Prints an error: on stderr, or with --json as {"error": TEXT} on stdout. */

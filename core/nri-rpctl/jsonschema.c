@@ -17,7 +17,7 @@
 
 struct style {
 	bool structural;
-	bool fold; /* keys match in any case */
+	bool fold; /* keys match regardless of case */
 	/* below a list, all members are in one file: files merge maps, but replace lists */
 	bool whole;
 };
@@ -48,7 +48,7 @@ static void json_types(struct json *j, bool structural, const char *type, const 
 	json_end_arr(j);
 }
 
-/* Writes the value that a YAML reader makes of a choice: a boolean for "off", a number for "0". */
+/* Writes the value as which a YAML reader reads a choice: a boolean for "off", a number for "0". */
 static void json_choice_read(struct json *j, const char *word)
 {
 	bool truth;

@@ -56,7 +56,7 @@ struct daemon {
 	struct loop_signal *signals[6];
 	struct loop_timer *ready_anyway;
 	char run_dir[CACHE_PATH_MAX]; /* folder of the option --control-socket */
-	bool waits_longer; /* waits for a runtime that exists */
+	bool waits_longer; /* the daemon waits longer for a runtime that exists */
 	bool ready, status_due, forced_debug, failed;
 };
 

@@ -55,7 +55,8 @@ struct rp_instance {
 	struct bytes before; /* serialized previous state, for sync() to restore */
 	struct cpuclass *classes;
 	struct irq *irq;
-	bool outside_ready; /* CPU classes and interrupts have the active configuration */
+	/* CPU classes and interrupts are set as the active configuration requires */
+	bool outside_ready;
 	struct counters counters;
 	struct relief relief;
 	struct unplaced {

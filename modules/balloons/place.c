@@ -85,7 +85,7 @@ struct search {
 	const struct type *type;
 	struct balloon *best;
 	uint32_t n_free; /* number of free CPUs */
-	bool quiet; /* writes no notes about failed attempts */
+	bool quiet; /* write no notes about failed attempts */
 	int64_t room;
 	uint32_t at;
 };

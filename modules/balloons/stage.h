@@ -25,7 +25,7 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
 /* Record saved with a container: its balloon and its number of moves. */
 struct record {
 	uint32_t instance, moves;
-	bool owns; /* the container's devices count for the balloon */
+	bool owns; /* the container's devices are counted among the balloon's devices */
 	bool roams; /* the container runs unmanaged; type is "" */
 	bool loose; /* CPUs differ from the balloon's CPUs, because pinCPU is off */
 	const char *type, *devices;

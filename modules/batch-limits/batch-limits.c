@@ -10,7 +10,7 @@
 struct rp_plan {
 	CTL_PLAN;
 	double ratio; /* configured ratio of CPU normalization; 0: use the Node's annotation */
-	bool scales; /* also scale quotas of containers outside of batch pods */
+	bool scales; /* scale also quotas of containers outside of batch pods */
 };
 
 struct rp_instance {

@@ -28,7 +28,7 @@ extern const char *const burst_node_names[];
 enum burst_node burst_node_state(int64_t shared, int64_t used, int64_t threshold_percent);
 
 struct burst_config {
-	bool by_kernel, by_quota; /* means that the policy allows */
+	bool by_kernel, by_quota; /* kinds of burst that the policy allows */
 	int64_t kernel_percent, quota_percent; /* burst in percent of the limit */
 	/* seconds that a quota may be at its maximum; BURST_NO_PERIOD: no limit */
 	int64_t period_s;

@@ -51,7 +51,7 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct looked *
 
 struct follow {
 	struct rp_ids pool;
-	bool turned; /* `overlapping` has changed */
+	bool turned; /* the value of `overlapping` has changed */
 };
 
 /* Stages a container after the pool changed. For most shared containers only the CPU set

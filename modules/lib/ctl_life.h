@@ -39,7 +39,7 @@ struct ctl_item {
 	/* plan at the time when the item was added; the plan exists as long as the item */
 	struct rp_plan *plan;
 	uint32_t serial; /* number of the container's change (ctl_life_item) */
-	bool revokes; /* everything of the container is to be revoked */
+	bool revokes; /* all values of the container are to be revoked */
 	bool again; /* the item must be queued once more; set by done() */
 	char text[CTL_TEXT_MAX]; /* the reason, unless the result is RP_APPLY_DONE */
 };

@@ -12,7 +12,7 @@
 struct text {
 	char *bytes;
 	size_t len, cap;
-	bool failed; /* out of memory; further text is dropped */
+	bool failed; /* memory was short; further text is dropped */
 };
 
 /* Frees the text. It is empty afterwards. */

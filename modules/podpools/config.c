@@ -115,7 +115,7 @@ struct making {
 	struct rp_plan *p;
 	struct cpualloc *alloc;
 	struct rp_idset free;
-	bool lenient; /* pools get the CPUs there are, and may have none */
+	bool lenient; /* pools get the CPUs that are online, and may have none */
 };
 
 static rp_cfg config_member(const struct modhost *h, rp_cfg at, const char *key)

@@ -206,7 +206,7 @@ struct record {
 struct entry {
 	rp_ctr ctr; /* container of the record; 0: the record is a grant of the pod */
 	rp_pod pod;
-	bool changed; /* must be staged even if the pools are unchanged */
+	bool changed; /* the entry must be staged even if the pools are unchanged */
 	struct entry *next_of_pod, *next_of_ctr; /* next entries of the hash chains */
 	struct record is;
 };

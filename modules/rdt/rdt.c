@@ -25,7 +25,7 @@ struct known {
 	rp_ctr ctr;
 	char class[RDT_NAME_MAX], monitor[RDT_NAME_MAX];
 	bool stale; /* the configuration has changed since */
-	bool counted[2]; /* occupancy and traffic: present in the last reading */
+	bool counted[2]; /* occupancy and traffic: the value was in the last reading */
 	uint64_t sum[2];
 	UT_hash_handle hh;
 };

@@ -199,7 +199,7 @@ struct rdt_assign {
 	char monitor[RDT_NAME_MAX]; /* name of the monitoring group; "": none */
 	/* class with a monitoring group to be removed; equal to `class`: none */
 	char former[RDT_NAME_MAX];
-	bool known; /* false: the class is not configured */
+	bool known; /* the class is configured */
 	/* The class was chosen by default: without a group its containers use the root group, and
 	 * that is no failure. */
 	bool mild;
@@ -214,7 +214,7 @@ void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a);
 struct rdt_reading {
 	char class[RDT_NAME_MAX], monitor[RDT_NAME_MAX];
 	uint32_t cache_id;
-	bool has[3]; /* occupancy, local traffic, total traffic */
+	bool has[3]; /* whether the reading has occupancy, local traffic, total traffic */
 	uint64_t value[3]; /* monitored amounts, in bytes */
 };
 

@@ -41,7 +41,7 @@ struct syncing {
 	struct rp_idset common; /* CPUs in the CPU sets of several containers */
 	struct rp_idset kept; /* exclusive CPUs that containers keep */
 	struct rp_idset shared;
-	bool enough; /* shared CPUs are left besides the reserved ones */
+	bool enough; /* shared CPUs are left in addition to the reserved ones */
 };
 
 /* Registers the exclusive CPUs of a container that can keep them. */

@@ -29,7 +29,7 @@ struct request {
 	uint32_t mem_types;
 	int64_t mem_size;
 	bool mem_preserve, colocate_pod, colocate_ns;
-	bool huge; /* requests huge pages, which count on its memory nodes */
+	bool huge; /* the container requests huge pages, which are counted on its memory nodes */
 	uint64_t cold_ms;
 	struct hints *hints;
 	bool strict_hints, pick_by_hints;

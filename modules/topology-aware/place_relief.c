@@ -62,8 +62,8 @@ static void find_units(struct rp_plan *p, const struct request *r, struct relief
 }
 
 /*
- * Returns true for grants that must stay: grants that a move could harm, and grants that are bound
- * to their place.
+ * Returns true for grants that must not move: a move could harm the container, or its place is
+ * required.
  */
 static bool is_fixed(const struct rp_plan *p, const struct grant *g)
 {

@@ -58,7 +58,7 @@ struct pool {
 	uint32_t zero_own, zero_sum; /* containers without CPU request (GRANT_ZERO) */
 	uint32_t n_grants[N_GRANT_TYPES]; /* grants of this pool, without descendants */
 	struct grant *grants;
-	bool changed; /* sharable changed since ledger_begin() */
+	bool changed; /* `sharable` has changed since ledger_begin() */
 
 	/*
 	 * CPUs that can become exclusive, computed by ledger_slices(). whole_slice leaves the

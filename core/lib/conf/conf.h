@@ -31,7 +31,7 @@
 #define CONF_DEFAULT_RUN_DIR "/run/nri-rp"
 #define CONF_BRIDGE_SOCKET CONF_DEFAULT_RUN_DIR "/bridge.sock"
 
-/* Limits. A source beyond them is refused with a clear error. */
+/* Limits. A source that exceeds one of them is refused with an error. */
 #define CONF_FILE_MAX (1u << 20) /* largest size of one source, in bytes */
 #define CONF_TOTAL_MAX (4u << 20) /* largest size of all sources together, in bytes */
 #define CONF_FILES_MAX 64u /* largest number of files: rp.conf and its drop-ins */
@@ -104,8 +104,8 @@ struct conf_schemas {
 	void (*each)(void *ctx, void (*fn)(const char *module, void *arg), void *arg);
 };
 
-/* Checks whether a table is well-formed, for module checkers; loading reports errors as well.
- * -EINVAL with err. */
+/* Checks that a module's schema is well-formed, for module checkers; loading reports errors as
+ * well. -EINVAL with err. */
 int conf_schema_check(const struct rp_schema *schema, struct err *err);
 /* Returns the table of all keys outside of modules' sections. */
 const struct rp_schema *conf_core_schema(void);
@@ -185,8 +185,8 @@ struct conf_strings {
 	unsigned n;
 };
 
-/* Directories of modules if neither modules.path nor an option is set; the first is where this
- * build installs them. */
+/* Directories of modules if neither modules.path nor an option is set. The first one is the
+ * directory into which this build is installed. */
 extern const struct conf_strings conf_module_dirs;
 
 enum conf_on_policy_error { CONF_REJECT, CONF_UNMANAGED };
@@ -251,7 +251,8 @@ struct conf_core {
 	uint64_t rebalance_ms; /* interval of attempts to improve placements; 0: never */
 	uint32_t rebalance_moves; /* maximum of moves at a time; 0: no limit */
 	struct {
-		bool accept_all; /* agent.accept is not set */
+		/* every configuration is accepted, because agent.accept is not set */
+		bool accept_all;
 		struct conf_strings accept;
 		bool cluster; /* the agent may push configurations, as far as accept allows */
 		bool topology; /* the agent publishes the zones */
@@ -275,7 +276,7 @@ struct conf_core {
 	} admit;
 	struct conf_annotations annotations;
 	enum conf_watch watch_files;
-	bool strict; /* unknown keys are errors, not warnings */
+	bool strict; /* treat unknown keys as errors, not as warnings */
 };
 
 const struct conf_core *conf_core(const struct conf *conf);
@@ -341,7 +342,7 @@ struct conf_named_schema {
 struct conf_change {
 	const char *path; /* path in the merged tree; a list whose length changed is one change */
 	rp_cfg before, after; /* values in the two configurations; NULL: the key is not set */
-	bool restart; /* takes effect after a restart of nri-rpd only */
+	bool restart; /* the change takes effect only after a restart of nri-rpd */
 };
 
 /*

@@ -128,7 +128,8 @@ bool value_equal(const char *a, const char *b, uint32_t type);
 /* A table as a tree: one node a key, `any` for "*", `elem` for "[]". */
 struct schema_node {
 	struct rp_key key; /* path is the last segment; type is never 0 */
-	bool declared; /* the table has a row for it; otherwise its children imply it */
+	/* the schema has a key for the node; otherwise the node is implied by its children */
+	bool declared;
 	struct schema_node *first, *next; /* named children, in the order of the table */
 	struct schema_node *any, *elem;
 };

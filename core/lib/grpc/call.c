@@ -20,7 +20,7 @@ struct grpc_call {
 	struct grpc_reader reader;
 	int32_t status;
 	char text[ERR_TEXT_MAX]; /* text of the server's status */
-	bool answered; /* headers have been received */
+	bool answered; /* headers of the answer have been received */
 	bool telling; /* a callback is running: do not free now */
 	bool cancelled; /* the call was cancelled: no further callbacks */
 };
@@ -54,7 +54,7 @@ static void call_tell(struct grpc_call *c, const struct grpc_result *result)
 		call_free(c);
 }
 
-/* Ends the call because the answer is invalid; the rest of it is ignored. */
+/* Ends the call because the answer is invalid. The remaining answer is ignored. */
 static void give_up(struct grpc_call *c, const struct err *why)
 {
 	struct grpc_result result = {.error = why->code, .status = c->status, .text = why->text};

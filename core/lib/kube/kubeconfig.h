@@ -39,7 +39,8 @@ struct kubeconfig {
 /* Reads a file. `context` NULL: the file's current one. -EINVAL: not usable, with the place and the
  * reason. */
 int kubeconfig_read(const char *path, const char *context, struct kubeconfig *ret, struct err *err);
-/* Parses a text. `name` is the path of its file, which paths in it are relative to. */
+/* Parses a text. `name` is the path of its file; relative paths in the text begin at that file's
+ * folder. */
 int kubeconfig_parse(const char *name, const char *text, size_t len, const char *context,
 		     struct kubeconfig *ret, struct err *err);
 /* Returns true in a container to which Kubernetes has passed the API server's address. */

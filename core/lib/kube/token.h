@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The token of a kubeconfig, for programs that need no more of it. */
+/* Reads the token of a kubeconfig, for programs that use nothing else of it. */
 #ifndef KUBE_TOKEN_H
 #define KUBE_TOKEN_H
 

@@ -109,7 +109,7 @@ struct nri_existing {
 	size_t n_pods;
 	Nri__Container **ctrs;
 	size_t n_ctrs;
-	size_t part; /* limit of each per message; 0: as many as fit */
+	size_t part; /* largest number of pods, and of containers, per message; 0: as many as fit */
 };
 /*
  * Synchronizes the plugin, in parts if there are many objects. The lists have to live until done is

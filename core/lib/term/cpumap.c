@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DENSE_MAX 256u /* limit of CPUs that are drawn one by one */
+#define DENSE_MAX 256u /* largest number of CPUs that are drawn one by one */
 #define WIDTH_DEFAULT 100u
 #define LETTERS 26u
 

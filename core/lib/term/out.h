@@ -77,8 +77,8 @@ const char *unit_time(const char *text, char buf[UNIT_MAX]); /* local time, "Jan
 #define COLUMN_EXTRA 5u
 struct column {
 	const char *title;
-	bool right; /* right-aligned */
-	bool flex; /* true: can be cut on a narrow terminal */
+	bool right; /* the column is right-aligned */
+	bool flex; /* the column can be cut on a narrow terminal */
 	/* Order in which columns are left out on a narrow terminal, the highest first; 0: never.
 	 * From COLUMN_EXTRA on, a column is left out before any is cut; below, only if cutting does
 	 * not suffice. */

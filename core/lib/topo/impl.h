@@ -36,7 +36,7 @@ struct topo_cpu {
 	uint16_t node; /* index of the CPU's node in `nodes` */
 	uint16_t unit[RP_N_LEVELS];
 	uint8_t kind;
-	bool has_freq; /* base_khz … epp have been read */
+	bool has_freq; /* base_khz to epp have been read */
 	bool has_epp; /* the kernel has a file for epp, whether its value is known or not */
 };
 

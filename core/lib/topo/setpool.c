@@ -9,7 +9,7 @@
 struct set_pool_slot {
 	const uint64_t *span; /* words of an interned set; NULL: the slot is free */
 	uint32_t n_words;
-	uint32_t zeros; /* number of zeros in front of it */
+	uint32_t zeros; /* number of zero words in front of the span */
 	uint64_t hash;
 };
 

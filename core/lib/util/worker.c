@@ -39,7 +39,7 @@ struct worker {
 	struct job_queue submitted, finished;
 	bool started, stopping;
 	bool left; /* worker_free_within() gave up: results are no longer reported */
-	bool told; /* `tell` is queued at the loop */
+	bool told; /* the task `tell` is queued at the loop */
 	struct loop_task tell;
 	atomic_uint n_pending;
 	char crash_stack[CRASH_STACK];

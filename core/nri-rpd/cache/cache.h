@@ -215,7 +215,7 @@ struct ctr {
 		 * TXN_CHANGED_… */
 		uint32_t missing;
 	} store;
-	bool late; /* created while the daemon was away, and not placed yet */
+	bool late; /* the container was created while the daemon was away, and is not placed yet */
 	bool coming; /* a decision about the creation is running */
 	bool in_updates; /* the container is in the queue of unsolicited updates */
 	struct {
@@ -224,7 +224,7 @@ struct ctr {
 		uint64_t from_ms; /* earliest time of the next unsolicited update */
 	} update; /* state of unsolicited updates */
 	struct {
-		bool waits; /* waits for a check of the cgroup */
+		bool waits; /* the container waits for a check of its cgroup */
 		bool starting; /* the container was created at Synchronize, and not checked since */
 		uint8_t tries;
 		/* from_ms: earliest time of a check; repaired_ms: last repair */

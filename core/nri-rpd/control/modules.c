@@ -176,7 +176,8 @@ enum call_result run_modules_clear(struct call *call)
 
 /* ---- log ------------------------------------------------------------------------------------- */
 
-/* Writes the log sources in debug mode: set by hand since the last configuration, or set by it. */
+/* Writes the log sources in debug mode: the sources set by hand since the last configuration, or
+ * set by the configuration. */
 static void put_debug(struct call *call)
 {
 	const struct ctl *ctl = call->ctl;

@@ -232,7 +232,8 @@ static void put_object(struct json *j, const struct node_object *node)
 	json_end_obj(j);
 }
 
-/* Writes the modules' wishes for the Node object, and whether it meets them. */
+/* Writes the changes of the Node object that modules want, and whether the Node has each of
+ * them. */
 static void put_wishes(struct json *j, const struct pipeline *p)
 {
 	const struct node_wish *all = pipeline_wishes(p);

@@ -63,7 +63,8 @@ struct host_env {
 	struct cache *cache;
 	struct topo *topo;
 	const struct fs_root *root;
-	bool trial; /* forked child: no timers, no work, no effect outside of it */
+	/* true in a forked child: no timers, no work, no effect outside of the process */
+	bool trial;
 	/* True in tests: a module's call of the host on a wrong thread ends the process. False: the
 	 * call fails by RP_EPERM, is logged and counted. */
 	bool foreign_call_aborts;
@@ -75,7 +76,7 @@ struct host_env {
 	const struct nr_input *noderes;
 	/* the Node object of the cluster (node.h); NULL: not received yet */
 	const struct node_object *node;
-	struct node_wish *wishes; /* wishes of all instances, oldest first */
+	struct node_wish *wishes; /* changes of the Node that modules want, oldest first */
 	struct instance *sst_manager; /* instance that sets up Speed Select; NULL: none */
 	/* Files of the machine that instances have set and that are not restored yet.
 	 * Zero-initialized. */
@@ -95,7 +96,8 @@ struct host_env {
 	const struct runtime_facts *runtime; /* the runtime; NULL: none was connected */
 	/* functions for hints of other components; NULL: no component has hints */
 	const struct hint_ops *hints;
-	void (*wished)(void *arg); /* called after wishes have changed; may be NULL */
+	/* called when a module's wanted changes of the Node have changed; may be NULL */
+	void (*wished)(void *arg);
 	void *arg;
 };
 
@@ -179,7 +181,8 @@ bool instance_wants_forecast(const struct instance *i);
 const char *const *instance_resources(const struct instance *i);
 const char *const *instance_annotations(const struct instance *i);
 int instance_calculate(struct instance *i, const struct rp_nr_sink *out, struct err *err);
-/* Asks the calculator to reset its resources. 0 and *ret_default: the host resets them itself. */
+/* Requests the calculator to reset its resources. 0 and *ret_default: the host resets them
+ * itself. */
 int instance_reset(struct instance *i, const char *message, const struct rp_nr_sink *out,
 		   bool *ret_default, struct err *err);
 int instance_apply(struct instance *i, const struct rp_nr_edit *node, struct err *err);

@@ -49,7 +49,7 @@ struct note_facts {
 	uint64_t notes_hash;
 	uint32_t n_constructors; /* entries of .init_array */
 	uint32_t n_resolvers; /* relocations that call a function to get their value (ifunc) */
-	bool own_init; /* DT_INIT is not the compiler's function */
+	bool own_init; /* DT_INIT is a function of the file itself, not the compiler's */
 	/* defined global symbols; counted if there is a hash table */
 	uint32_t n_exports;
 	bool has_symbol; /* RP_MODULE_SYMBOL is a defined data symbol */

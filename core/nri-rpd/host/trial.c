@@ -46,7 +46,9 @@ struct trial {
 	/* State at the last tick: time counted towards the limit, time passed, the clock, the
 	 * child's CPU time. */
 	uint64_t used_ms, waited_ms, tick_ms, tick_cpu_ms;
-	bool stopped; /* killed: for its output, timed out, or cancelled */
+	/* the child was killed: for its output, by its time limit, or because the trial was
+	 * cancelled */
+	bool stopped;
 	bool timed_out;
 	int wait_code, wait_status; /* si_code and si_status of waitid() */
 	/* set by trial_start */

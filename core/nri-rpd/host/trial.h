@@ -79,7 +79,7 @@ enum trial_log {
 	/* Warnings and less are logged only if the outcome is not DONE; otherwise the parent is
 	 * going to log them. */
 	TRIAL_LOG_HELD,
-	TRIAL_LOG_DRY, /* never logged: result.held has all messages, whatever the outcome */
+	TRIAL_LOG_DRY, /* never log: result.held has all messages */
 };
 
 struct trial_spec {

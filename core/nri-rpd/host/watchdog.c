@@ -50,7 +50,8 @@ struct watchdog {
 	uint64_t delay_ns; /* time that the thread had waited for a CPU at the latest arming */
 	uint64_t begin_ns; /* time at which the running request began; 0: none is running */
 	bool armed;
-	bool armed_long; /* for a request that is allowed more than the limit */
+	/* the watchdog is armed for a request that may take longer than the limit */
+	bool armed_long;
 	uint64_t seen; /* state of the crumb at the last check; 0: no call was running */
 	uint64_t warned; /* begin_ns of a request that a warning was written for */
 };

@@ -56,7 +56,8 @@ static void send_away(unsigned events, void *arg)
 		(void)close(fd);
 		held_tell(s->fd);
 	} else if (fd != -EAGAIN && fd != -EINTR && fd != -ECONNABORTED) {
-		(void)loop_io_set(s->io, 0); /* out of descriptors: let them wait */
+		/* no descriptors are available: let the connections wait */
+		(void)loop_io_set(s->io, 0);
 	}
 }
 

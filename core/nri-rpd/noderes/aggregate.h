@@ -31,7 +31,7 @@ struct aggregates {
 /* Returns true if the next point is due. */
 bool aggregate_due(const struct aggregates *a, uint64_t now_ms);
 void aggregate_put(struct aggregates *a, const struct aggregate_point *p);
-/* Aggregates the last duration_ms. False: its points do not span half of it. */
+/* Aggregates the last duration_ms. Returns false if the points span less than half of that time. */
 bool aggregate_over(const struct aggregates *a, uint64_t now_ms, int64_t duration_ms,
 		    struct rp_nr_aggregated *ret);
 

@@ -105,7 +105,8 @@ void store_del_ctr(struct store *s, const struct ctr *ctr);
 int store_commit(struct store *s, struct err *err);
 /* Returns true if changes are recorded or an earlier commit has failed. */
 bool store_pending(const struct store *s);
-/* Rewrites the log if most of it is outdated. Call it in quiet moments: it writes everything. */
+/* Rewrites the log if most of it is outdated. Call it when no request waits, because it writes all
+ * records. */
 int store_tidy(struct store *s, struct err *err);
 
 struct store_stats {

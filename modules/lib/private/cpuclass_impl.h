@@ -43,7 +43,7 @@ struct cpuclass_cpu {
 struct cpuclass_die {
 	uint32_t package, die;
 	uint64_t classes;
-	bool again; /* result: as of struct cpuclass_cpu */
+	bool again; /* result: as in struct cpuclass_cpu */
 };
 
 struct cpuclass_back;

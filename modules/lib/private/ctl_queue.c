@@ -34,7 +34,7 @@ struct ctl_queue {
 	struct ctl_item *batch; /* items of the running job */
 	struct failing *failing;
 	uint32_t n_failing, cap_failing;
-	bool repeating; /* items added now are repetitions */
+	bool repeating; /* items that are added now are repetitions */
 	bool armed;
 };
 

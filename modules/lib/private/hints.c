@@ -90,7 +90,8 @@ static bool hints_prefers(const struct hints *r, uint64_t machine, uint64_t node
 
 struct wishes {
 	struct hints list[HINTS_RESOURCES_MAX];
-	bool any[HINTS_RESOURCES_MAX]; /* prefers any nodes, among other hints */
+	/* the resource has a hint that prefers any nodes, among other hints */
+	bool any[HINTS_RESOURCES_MAX];
 	uint32_t n;
 	/* index of the first resource that does not prefer any nodes; n: none */
 	uint32_t strictest;

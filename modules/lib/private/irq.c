@@ -337,7 +337,7 @@ static bool same_order(const struct order *o, const struct irq_wish *w)
 struct known {
 	uint32_t number;
 	bool stuck;
-	bool moved; /* moved by this module since `before` */
+	bool moved; /* true: the module has moved the interrupt since `before` */
 	char *before; /* affinity before the first move; NULL: no wish for this interrupt */
 	char *placed; /* affinity after the move, as text */
 };

@@ -97,8 +97,8 @@ struct isolation {
 	struct rp_idset away; /* CPUs that interrupts leave */
 	struct rp_idset told; /* `away` at the last isolation_interrupts() */
 	struct ctr_list list;
-	bool lifted; /* quotas may have been lifted */
-	bool used; /* files may have been written */
+	bool lifted; /* quotas of containers may have been lifted */
+	bool used; /* files of cgroups may have been written */
 };
 
 static struct life *isolation_life(struct rp_instance *inst)

@@ -66,7 +66,7 @@ struct node {
 struct excess {
 	struct zone *zone;
 	int64_t bytes;
-	bool placed; /* already copied to over_sorted[] */
+	bool placed; /* the zone was already copied to over_sorted[] */
 };
 
 struct memalloc {

@@ -16,7 +16,7 @@ struct pct_punit {
 	uint32_t package_id, punit_id, supported;
 	/* numbers of CPUs that can be high: at all, and at the highest frequency */
 	uint32_t most, least;
-	bool eligible; /* high CPUs are possible here */
+	bool eligible; /* the punit can have high CPUs */
 	struct rp_idset cpus; /* all CPUs of the punit */
 	struct rp_idset allowed; /* CPUs that may be changed */
 };
@@ -64,7 +64,7 @@ struct pct_unit {
 	uint32_t supported;
 	uint32_t first, n; /* the punit's CPUs: cpus[first … first + n - 1] */
 	/* Used by the worker only. */
-	bool right; /* already in the wanted state */
+	bool right; /* the punit is already in the wanted state */
 	int32_t result;
 };
 

@@ -113,7 +113,7 @@ static int32_t get_allocatable(void *ctx, const char *resource, int64_t *ret)
 
 /* ---- syntax of names and values of a Node ---------------------------------------------------- */
 
-/* Returns true if the word is made of `letters`, and characters of `also` occur only inside. */
+/* Returns true if the word consists of `letters`; characters of `also` may occur inside only. */
 static bool good_word(const char *s, size_t n, size_t max, const char *letters, const char *also)
 {
 	for (size_t i = 0; i < n; i++)
@@ -231,7 +231,8 @@ static struct node_wish *node_add(struct instance *i, const struct node_wish *li
 	return w;
 }
 
-/* Adds, changes or withdraws a wish; `like` has no value: withdraw. */
+/* Adds, changes or withdraws a module's wanted change of the Node; `like` without a value:
+ * withdraw. */
 static int32_t node_do_wish(struct instance *i, const struct node_wish *like)
 {
 	unsigned n;

@@ -8,10 +8,11 @@
 
 #include "core/nri-rpd/host/node.h"
 
-/* Returns true if another instance has made the same wish earlier: this wish then has no effect. */
+/* Returns true if another instance has requested the same change of the Node earlier: this request
+ * then has no effect. */
 bool node_wish_waits(const struct node_wish *all, const struct node_wish *w);
 
-/* Returns true if the Node meets the wish. node NULL: unknown, false. */
+/* Returns true if the Node has the requested change. node NULL: unknown, so false. */
 bool node_has_wish(const struct node_object *node, const struct node_wish *w);
 
 /* Makes wishes in an instance's name, as if it called the service: 0, -RP_EINVAL, -RP_E2BIG,

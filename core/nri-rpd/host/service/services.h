@@ -46,7 +46,7 @@ struct instance {
 	uint32_t number;
 	rp_txn txn; /* transaction in which it was called last */
 	unsigned jobs;
-	bool closing; /* freed, but jobs are still running */
+	bool closing; /* the instance was freed, but its jobs are still running */
 	bool created; /* the module's instance has to be destroyed */
 	bool committed; /* a configuration was committed */
 	struct instance_timer *timers;

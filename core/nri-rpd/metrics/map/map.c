@@ -39,7 +39,7 @@ enum request_kind { DOCUMENT, STREAM, TRIAL, N_REQUEST_KINDS };
 struct map_request {
 	struct map *map;
 	struct evhttp_request *http;
-	bool started; /* for a stream: the reply has begun, and has no fixed end */
+	bool started; /* the reply of a stream has begun and has no fixed end */
 	enum request_kind kind;
 	struct map_request *prev, *next;
 };

@@ -20,7 +20,7 @@ struct feed_counts {
 };
 
 struct feed_status {
-	bool on; /* agent.cluster, or agent.podSource is the kubelet */
+	bool on; /* the feed is enabled: agent.cluster is set, or agent.podSource is the kubelet */
 	const char *source; /* source of the requests of new pods: "feed" or "runtime" */
 	unsigned n_pods;
 	struct feed_counts counts;

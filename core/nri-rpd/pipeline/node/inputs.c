@@ -159,7 +159,7 @@ static bool is_here(const struct pipeline *p, const struct fed_pod *fed)
 	return false;
 }
 
-/* Adds pods that the cluster has assigned to this node and that are not here yet. */
+/* Adds pods that the cluster has assigned to this node and that the runtime has not created yet. */
 static void add_pending(struct pipeline *p, struct inputs *ret)
 {
 	const struct fed_pod *fed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Publication of results on the Node: copy of the Node, comparison with the published entries, and
- * wishes to the agent. */
+ * requests for changes to the agent. */
 #include "core/nri-rpd/pipeline/node/lending.h"
 
 #include <string.h>
@@ -156,7 +156,8 @@ static unsigned wish_resources(const struct nr_result *next, const struct nr_res
 	return changed;
 }
 
-/* Publishes the differences as wishes, if `tell`. Returns the number of changed keys. */
+/* Publishes the differences as requested changes of the Node, if `tell`. Returns the number of
+ * changed keys. */
 static unsigned tell_wishes(const struct nr_result *next, const struct nr_result *before, bool tell)
 {
 	return wish_resources(next, before, tell) +

@@ -30,7 +30,7 @@ struct lending_pass {
 	const struct strategy *strategy;
 	/* the Node as the agent reported it; NULL: no report from an agent */
 	const struct node_object *node;
-	bool cluster; /* an agent can receive wishes */
+	bool cluster; /* an agent that publishes changes of the Node is connected */
 	bool other_zones; /* output: the published zones have changed */
 };
 

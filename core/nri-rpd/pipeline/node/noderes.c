@@ -376,7 +376,7 @@ static int noderes_look(struct pipeline *p, bool pass)
 struct job {
 	struct pipeline *p;
 	bool pass; /* a pass follows the reading */
-	bool cached; /* file pages count as used memory */
+	bool cached; /* count file pages as used memory */
 	struct series_reading reading;
 	struct cpu_facts cpu;
 	struct err err;

@@ -38,7 +38,7 @@ struct noderes {
 	struct nr_result result;
 	struct lending lending;
 	struct prefixes names; /* prefixes of the names in `result` */
-	/* NUMA nodes as calculators see them */
+	/* NUMA nodes in the order of calculators' zones */
 	uint32_t zone_ids[NR_ZONES_MAX], n_zones;
 	struct past past;
 	struct outcome outcome;

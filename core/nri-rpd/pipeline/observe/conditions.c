@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of conditions, and what the other parts of the daemon report for it. */
+/* The table of conditions, and functions by which other parts of the daemon report their state. */
 #include "core/nri-rpd/pipeline/observe/conditions.h"
 
 #include <stdarg.h>

@@ -122,7 +122,7 @@ const struct event *pipeline_event_after(const struct pipeline *p, uint64_t seq)
 	uint64_t oldest =
 		p->observe.last_event > EVENTS_MAX ? p->observe.last_event - EVENTS_MAX + 1 : 1;
 	uint64_t next = seq + 1 < oldest ? oldest : seq + 1;
-	/* skip numbers that were lost with a previous process */
+	/* skip numbers of events that a previous process did not save */
 	while (next < p->observe.last_event &&
 	       p->observe.events[(next - 1) % EVENTS_MAX].seq != next)
 		next++;

@@ -16,7 +16,7 @@ struct pipeline;
 #define EVENT_TEXT_MAX 224u
 
 enum event_kind {
-	EV_RUNTIME, /* connected, lost, synchronized */
+	EV_RUNTIME, /* the runtime was connected, lost or synchronized */
 	EV_CONFIG, /* reloads */
 	EV_CREATED, /* a container was placed */
 	EV_REFUSED, /* a container was refused */

@@ -24,8 +24,8 @@ struct reloads {
 	uint64_t saved_sum; /* checksum of the saved configuration */
 	char save_error[ERR_TEXT_MAX]; /* why the active configuration is not saved; "": it is */
 	struct first *startup; /* exists during a start (startup.c) */
-	bool lenient; /* during a start: required controllers may be missing */
-	bool without_policy; /* during a start: not even the policy none can be loaded */
+	bool lenient; /* set during a start: required controllers may be missing */
+	bool without_policy; /* set during a start if not even the policy none can be loaded */
 	char configured_policy[RP_NAME_MAX];
 	char safe_mode_reason[ERR_TEXT_MAX]; /* why the daemon is in safe mode; "": it is not */
 	struct attempt *attempts; /* running attempts */

@@ -22,7 +22,7 @@ struct watch_files {
 
 int watch_files_init(struct pipeline *p);
 void watch_files_fini(struct pipeline *p);
-/* Begins or ends as the active configuration says. */
+/* Begins or ends watching, as the active configuration requires. */
 void watch_files_configured(struct pipeline *p);
 
 #endif

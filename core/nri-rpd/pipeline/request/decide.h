@@ -16,12 +16,12 @@ struct update_list {
 };
 
 struct updates {
-	rp_ctr *waiting; /* queue in order; ctr->in_updates: the container is in it */
+	rp_ctr *waiting; /* containers in the order of the queue; ctr->in_updates marks them */
 	uint32_t n, cap;
 	struct update_list batch; /* updates that have been sent and await the runtime's answer */
 	struct update_list reply; /* updates of the reply to the running request */
 	bool outstanding;
-	bool announced; /* since the last call of updates_next() */
+	bool announced; /* the queue was announced since the last call of updates_next() */
 	/* batch size limit; smaller after a failure, to find the container that failed */
 	uint32_t batch_max;
 	struct loop_timer *retry; /* fires when the first container in back-off is due */

@@ -21,7 +21,7 @@ struct pipeline;
 
 /* Update of a container. */
 struct update {
-	/* container to update; by `handle` a later answer finds out whether it still exists */
+	/* the container to update; `handle` shows later whether it still exists */
 	struct ctr *ctr;
 	rp_ctr handle;
 	uint32_t fields; /* DIFF_…: which of the values */
@@ -73,7 +73,7 @@ struct request_about {
 	const struct pod_desc *pod; /* the pod of REQ_RUN_POD and REQ_CREATE; else NULL */
 	const struct ctr_desc *ctr; /* the container of REQ_CREATE; else NULL */
 	bool begins, ends; /* first and last part of a REQ_SYNCHRONIZE */
-	bool goes_on; /* REQ_RUN_POD for which request_run_pod() returned 1 */
+	bool goes_on; /* the request is a REQ_RUN_POD for which request_run_pod() returned 1 */
 };
 
 /*
@@ -125,7 +125,7 @@ struct runtime_state {
 	char last_error[ERR_TEXT_MAX]; /* reason why there is no connection */
 	const char *socket; /* the runtime's socket; NULL: as in rp.conf */
 	const char *fallback; /* second socket; "" or NULL: none */
-	bool on_fallback; /* connected to the second socket */
+	bool on_fallback; /* the daemon is connected to the second socket */
 	char fallback_why[ERR_TEXT_MAX]; /* reason for using the second socket */
 };
 

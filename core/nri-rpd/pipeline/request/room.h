@@ -12,7 +12,8 @@ struct adjustments; /* adjust.c */
 struct requests {
 	enum request kind; /* kind of the running request */
 	uint64_t began_ns;
-	rp_pod ended; /* sandbox that the running request ends, or a container of it; 0: none */
+	/* sandbox that the running request ends, or whose container it ends; 0: none */
+	rp_pod ended;
 	/* restores the values that the running request changed outside of its transaction; NULL:
 	 * there are none */
 	void (*undo)(struct pipeline *p, void *arg);

@@ -15,7 +15,7 @@
 /* Kind of object with a template of pods. Paths are NULL for kinds without a number of replicas. */
 struct template_kind {
 	const char *kind, *template, *replicas, *at_most;
-	bool numbered; /* pod names end with a number, even if there is a single pod */
+	bool numbered; /* pod names end with a number, also if there is a single pod */
 };
 
 static const struct template_kind kinds[] = {

@@ -30,7 +30,7 @@ uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t re
 		    bool first);
 const struct admit_counts *pipeline_admit_counts(const struct pipeline *p);
 
-/* Returns true if the cluster, not the runtime, tells the requests of pods at present. */
+/* Returns true if the requests of pods are at present those of the cluster, not of the runtime. */
 bool admit_by_feed(const struct pipeline *p);
 /* Returns the longest time for a pod's admission, from the arrival of its request. */
 uint64_t admit_limit_ms(const struct pipeline *p);

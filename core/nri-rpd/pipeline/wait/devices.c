@@ -53,7 +53,7 @@ struct devices {
 	const struct topo *const *topo;
 	bool reachable;
 	char why_not[ERR_TEXT_MAX];
-	bool warned; /* logged that the agent cannot be asked */
+	bool warned; /* a message has said that the agent cannot be queried */
 	struct query *queries;
 	bool listing;
 	/* List that arrived before the pods of its Synchronize. */

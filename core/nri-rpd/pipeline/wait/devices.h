@@ -58,8 +58,8 @@ struct device_source {
 int pipeline_devices_on(struct pipeline *p, const struct device_source *source);
 /* Disables hints from devices, and drops all records. */
 void pipeline_devices_off(struct pipeline *p);
-/* Sets whether the source can be asked; `why_not`: the reason if not. Outstanding queries fail
- * then. */
+/* Sets whether the source can be queried; `why_not`: the reason if not. Outstanding queries then
+ * fail. */
 void pipeline_devices_reachable(struct pipeline *p, bool yes, const char *why_not);
 /* Answers the query about a pod with its devices, or with the reason of a failure. */
 void pipeline_devices_tell(struct pipeline *p, rp_pod pod, const struct device_desc *list,
@@ -108,8 +108,8 @@ void devices_pod_came(struct pipeline *p, const struct pod *pod);
 void devices_pod_ended(struct pipeline *p, const struct pod *pod);
 /* Applies the list of all pods, after the pods of a Synchronize are in the cache. */
 void devices_synchronizing(struct pipeline *p);
-/* Notes in the trail what is known of a container's devices. Called in the transaction that places
- * it. */
+/* Notes the container's devices, as far as they are known, in its trail. Called in the transaction
+ * that places it. */
 void devices_explain(struct pipeline *p, struct ctr *ctr);
 
 #endif

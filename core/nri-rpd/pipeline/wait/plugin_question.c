@@ -42,7 +42,7 @@ struct inquiry {
 	enum state state;
 	uint32_t serial;
 	bool known; /* the pod was known before its RunPodSandbox */
-	bool late; /* failed because the time was over */
+	bool late; /* the query failed because the time was over */
 	bool counted; /* the delay has been logged */
 	const char *uid, *ctr; /* UID of the pod, and container; ctr "": the whole pod */
 	struct plugin_wanted *wanted;

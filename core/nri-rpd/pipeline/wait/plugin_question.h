@@ -26,8 +26,8 @@ void inquiry_reset(struct pipeline *p);
 uint64_t inquiry_wait_pod(struct pipeline *p, const struct request_about *about);
 uint64_t inquiry_wait_ctr(struct pipeline *p, const struct request_about *about);
 
-/* Asks plugins to allocate for a pod that the policy has admitted. 0: nothing to allocate. 1:
- * plugins were asked, and inquiry_granted() returns the outcome later. An error refuses the pod.
+/* Requests plugins to allocate for a pod that the policy has admitted. 0: nothing to allocate. 1:
+ * requests were sent, and inquiry_granted() returns the outcome later. An error refuses the pod.
  * `known`: the pod was known before the request. */
 int inquiry_admitted(struct pipeline *p, struct pod *pod, bool known, struct err *err);
 /* Stores the allocations after the wait. An error refuses the pod. *ret_known: as passed to
