@@ -272,6 +272,18 @@ static struct job *job_new(struct claim_work *w, struct batch *b, const char *ui
 	return NULL;
 }
 
+/* Ends the comparison of a claim that is released now: the comparison would allocate it again. */
+static void work_end_comparison(struct claim_work *w, const char *uid)
+{
+	struct job *j;
+	DL_FOREACH (w->jobs, j) {
+		if (!j->batch && j->get && str_eq(j->uid, uid)) {
+			job_end(j);
+			return;
+		}
+	}
+}
+
 static int batch_add(struct claim_work *w, struct batch *b, const Dra__Claim *claim)
 {
 	Dra__PreparedEntry *p = arena_zero(b->arena, Dra__PreparedEntry);
@@ -303,10 +315,12 @@ static int batch_add(struct claim_work *w, struct batch *b, const Dra__Claim *cl
 	}
 	j->prepared = prepared;
 	j->unprepared = unprepared;
-	if (b->prepare)
+	if (b->prepare) {
 		job_read(j);
-	else
+	} else {
+		work_end_comparison(w, uid);
 		job_release(j);
+	}
 	return 0;
 }
 
