@@ -292,7 +292,8 @@ bool relief_may_be_moved(const struct modhost *h, const struct relief_settings *
 			 const struct rp_ctr_info *info, bool exclusive)
 {
 	int annotated = ctr_annotated_bool(h, info->ctr, RELIEF_MOVABLE, NULL);
-	if (info->flags & (RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM) || annotated == 0)
+	if (info->flags & (RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM | RP_CTR_CLAIM) ||
+	    annotated == 0)
 		return false;
 	return !exclusive || s->exclusive == RELIEF_ALL ||
 	       (s->exclusive == RELIEF_ANNOTATED && annotated == 1);

@@ -80,7 +80,8 @@ static int32_t take_from(struct placing *l, const uint64_t *set)
  */
 static const char *place_blame(const struct placing *l)
 {
-	return pool_of(l)->parent == NO_POOL ? "" : "no pool has enough CPUs; the best, ";
+	bool only = pool_of(l)->parent == NO_POOL || l->pool == l->r->pod_pool;
+	return only ? "" : "no pool has enough CPUs; the best, ";
 }
 
 /*
@@ -241,6 +242,10 @@ static int32_t find_memory(struct placing *l)
 	if (r)
 		return modhost_fail(&l->inst->h, r, "%s: no offer of memory: %s", pool_of(l)->name,
 				    memalloc_why(p->mem));
+	if (l->r->pod_pool != NO_POOL && l->offer.zone & ~req.nodes)
+		return modhost_fail(&l->inst->h, -RP_ENOSPC,
+				    "%s: its memory is allocated to other containers",
+				    pool_of(l)->name);
 	if (memory_has_huge(l->inst, l->r, l->offer.zone, why))
 		return 0;
 	if (!memory_has_huge(l->inst, l->r, memalloc_with_memory(p->mem), why))
@@ -289,7 +294,8 @@ static int32_t choose_pool(struct placing *l)
 	int32_t e = affinity_weigh(inst, &r);
 	if (e)
 		return e;
-	r.pod_pool = place_pod_pool(inst, &r);
+	if (r.pod_pool == NO_POOL)
+		r.pod_pool = place_pod_pool(inst, &r);
 	score_pools(inst, &r, &s);
 	if (r.pool_hint != NO_POOL && r.pool_hint != s.best.pool) {
 		struct score hinted;
@@ -304,6 +310,10 @@ static int32_t choose_pool(struct placing *l)
 	l->pool = s.best.pool;
 	if (score_sufficient(&r, &s.best)) {
 		report_choice(inst, &r, &s);
+		return 0;
+	}
+	if (l->r->pod_pool != NO_POOL) {
+		l->pool = l->r->pod_pool;
 		return 0;
 	}
 	struct score nearest;

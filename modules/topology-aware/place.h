@@ -37,7 +37,8 @@ struct request {
 	int32_t sched; /* scheduling class index, or SCHEDCLASS_NONE */
 	struct irq_ask *irq;
 	uint32_t pool_hint; /* pool to prefer if it suffices, or NO_POOL */
-	uint32_t pod_pool; /* pool that the container stays within, or NO_POOL */
+	/* pool that the container stays within, or NO_POOL; that of the device for a claim */
+	uint32_t pod_pool;
 	const struct grant *had; /* previous grant if this is a resize, otherwise NULL */
 	bool weighted; /* plan.affinity holds weights for this request */
 	/* selective: annotated with affinities; averse: some of their weights are negative */
@@ -72,6 +73,13 @@ int32_t affinity_weigh(struct rp_instance *inst, struct request *r);
  * the pod, or no pool has so much.
  */
 uint32_t place_pod_pool(struct rp_instance *inst, const struct request *r);
+
+/* ---- claims (place_claim.c) ------------------------------------------------------------------ */
+
+/* Returns the largest pool of a single NUMA node with all these CPUs, or NO_POOL. */
+uint32_t claim_pool(const struct rp_plan *p, struct rp_ids cpus);
+/* Stores the CPUs that claims have or could get now. */
+void claim_cpus(struct rp_instance *inst, struct rp_idset *ret);
 
 /* ---- hints (place_hints.c) ------------------------------------------------------------------- */
 

@@ -44,7 +44,8 @@ static bool place_better_waits(const struct grant *g)
 
 static bool is_left_alone(const struct grant *g)
 {
-	return g->type == GRANT_PRESERVE || g->flags & (GRANT_PRESERVE_MEM | GRANT_COLD) ||
+	return g->claim || g->type == GRANT_PRESERVE ||
+	       g->flags & (GRANT_PRESERVE_MEM | GRANT_COLD) ||
 	       (g->type == GRANT_RESERVED && !place_better_waits(g));
 }
 

@@ -20,6 +20,7 @@ struct grant *grant_new(const struct rp_ctr_info *info)
 	g->ctr = info->ctr;
 	g->pod = info->pod;
 	g->qos = (uint8_t)info->qos;
+	g->claim = info->flags & RP_CTR_CLAIM;
 	g->class = CPUCLASS_NONE;
 	g->namespace = strdup(info->pod_namespace);
 	return g->namespace ? g : grant_free(g);

@@ -63,6 +63,7 @@ struct grant {
 	uint8_t type; /* a value of enum grant_type */
 	uint8_t qos;
 	uint16_t flags; /* properties of the grant, GRANT_… */
+	bool claim; /* the container is a claim, which stays in its place */
 	struct cpus *exclusive;
 	int64_t portion; /* milli-CPU of shared or reserved CPUs */
 	int64_t shares_mcpu; /* milli-CPU from which cpu.shares are computed */

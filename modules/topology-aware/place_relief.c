@@ -69,7 +69,8 @@ static bool is_fixed(const struct rp_plan *p, const struct grant *g)
 {
 	const uint32_t odd = GRANT_OVERFLOW | GRANT_MISPLACED | GRANT_ODD_SHARES | GRANT_COLD |
 			     GRANT_PRESERVE_MEM;
-	return g->type != GRANT_NORMAL || g->flags & odd || g->hints || !grant_size(g) ||
+	return g->claim || g->type != GRANT_NORMAL || g->flags & odd || g->hints ||
+	       !grant_size(g) ||
 	       (g->exclusive && rp_ids_overlap(cpus_ids(g->exclusive), rp_ids_of(&p->isolated)));
 }
 

@@ -171,6 +171,10 @@ static void classify_guaranteed(struct rp_instance *inst, struct request *r)
 
 static void place_request_classify(struct rp_instance *inst, struct request *r)
 {
+	if (r->info.flags & RP_CTR_CLAIM) {
+		take_whole(r, NULL, false);
+		return;
+	}
 	if (classify_special(inst, r))
 		return;
 	if (r->info.qos == RP_QOS_GUARANTEED) {

@@ -34,6 +34,12 @@ bool memory_request(const struct rp_plan *p, const struct request *r, uint32_t p
 		ret->nodes = tree_memory(&p->pools[p->root], MEMALLOC_ALL_TYPES);
 		ret->types = memalloc_types(p->mem, ret->nodes);
 	}
+	memalloc_mask own = p->pools[pool].nodes & memalloc_with_memory(p->mem);
+	if (r->info.flags & RP_CTR_CLAIM && own) {
+		ret->priority = MEMALLOC_PRIO_RESERVATION;
+		ret->nodes = own;
+		ret->types = memalloc_types(p->mem, own);
+	}
 	return ret->nodes != 0;
 }
 

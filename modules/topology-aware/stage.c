@@ -102,7 +102,7 @@ static void want_cpus(const struct rp_plan *p, const struct grant *g,
 	w->shares = RP_NOT_SET;
 	if (g->type == GRANT_PRESERVE)
 		return;
-	if (p->settings.pin_cpu) {
+	if (p->settings.pin_cpu || g->claim) {
 		stage_cpus(p, g, &w->cpus);
 		rp_idset_and(&w->exclusive, rp_ids_of(&w->cpus), cpus_ids(g->exclusive));
 		w->shares = ctr_shares_of(g->shares_mcpu);
@@ -129,7 +129,7 @@ static void want_memory(const struct rp_plan *p, const struct grant *g,
 	(void)memalloc_zone(p->mem, g->ctr, &w->zone);
 	if (g->flags & GRANT_PRESERVE_MEM)
 		return;
-	if (p->settings.pin_memory)
+	if (p->settings.pin_memory || g->claim)
 		memalloc_ids(p->mem, w->zone, &w->mems);
 	else if (!rp_ids_empty(info->mems))
 		memalloc_ids(p->mem, memalloc_with_memory(p->mem), &w->mems);

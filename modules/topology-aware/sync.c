@@ -138,6 +138,8 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 	struct rp_ctr_info info;
 	struct record rec;
 	struct request r;
+	if (ledger_find(inst, ctr))
+		return 0;
 	int32_t e = record_read(inst, ctr, &rec);
 	if (e == -RP_ENOENT)
 		return 0;
@@ -232,6 +234,17 @@ static int32_t sync_adopt(struct rp_instance *inst, int32_t n)
 	return e;
 }
 
+/* Reinstates or adopts the CPUs of a claim. */
+static int32_t sync_keep_claim(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct rp_ctr_info info;
+	int32_t e = ctr_info(&inst->h, ctr, &info);
+	if (e || !(info.flags & RP_CTR_CLAIM))
+		return e;
+	e = reinstate_one(inst, ctr, false);
+	return e ? e : adopt_one(inst, ctr, rp_ids_none());
+}
+
 /* ---- placing --------------------------------------------------------------------------------- */
 
 static int32_t place_misfit(struct rp_instance *inst, const struct request *r, struct grant **ret)
@@ -270,6 +283,7 @@ static void read_leniently(struct rp_instance *inst, const struct rp_ctr_info *i
 	modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, "one of its annotations is invalid");
 	*ret = (struct request){
 		.info = *info,
+		.pod_pool = NO_POOL,
 		.type = info->flags & RP_CTR_PRESERVE_CPU ? GRANT_PRESERVE : GRANT_NORMAL,
 		.fraction = info->cpu_request,
 		.prio = inst->plan->settings.prio,
@@ -304,7 +318,14 @@ static int32_t place_one(struct rp_instance *inst, rp_ctr ctr, bool reconfigured
 	r.pool_hint = rec.kept.type == GRANT_NORMAL ? rec.pool : NO_POOL;
 	if (info.state == RP_STATE_RUNNING && !rec.kept.cold_ms)
 		r.cold_ms = 0; /* a container that already runs has no cold start */
+	if (info.flags & RP_CTR_CLAIM && rec.pool != NO_POOL)
+		r.pod_pool = claim_pool(inst->plan,
+					plan_ids(inst->plan, inst->plan->pools[rec.pool].cpus));
 	e = place(inst, &r, &g);
+	if (e == -RP_ENOSPC && r.pod_pool != NO_POOL) { /* not near its device any more */
+		r.pod_pool = NO_POOL;
+		e = place(inst, &r, &g);
+	}
 	if (e && e != -RP_ENOMEM)
 		e = reconfigured && !(info.flags & RP_CTR_DEGRADED) ? refuse_misfit(inst, &info)
 								    : place_misfit(inst, &r, &g);
@@ -333,6 +354,9 @@ static int32_t place_all(struct rp_instance *inst, bool reconfigured, bool adopt
 	memalloc_reset(inst->plan->mem);
 	inst->n_adopted = 0;
 	int32_t n = ctr_list(&inst->h, &inst->order, RP_ORDER_SYNC), r = n < 0 ? n : 0;
+	/* The host refuses a decision that changes the CPUs of a claim. */
+	for (int32_t i = 0; !r && i < n; i++)
+		r = sync_keep_claim(inst, inst->order.ctrs[i]);
 	for (uint32_t zero = 0; zero < 2; zero++)
 		for (int32_t i = 0; !r && i < n; i++)
 			r = reinstate_one(inst, inst->order.ctrs[i], zero == 1);

@@ -6,6 +6,7 @@
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/sync.h"
 #include "modules/topology-aware/topology-aware.h"
+#include "modules/lib/private/node_devices.h"
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
@@ -103,10 +104,10 @@ static int32_t stage_result(struct rp_instance *inst, rp_txn txn, const struct r
 
 /*
  * Places a container and stages the result. The runtime repeats a creation if the reply was lost;
- * the repetition is treated as a resize.
+ * the repetition is treated as a resize. within: pool of a claim's device, else NO_POOL.
  */
 static int32_t topology_aware_give(struct rp_instance *inst, rp_txn txn,
-				   const struct rp_ctr_info *info)
+				   const struct rp_ctr_info *info, uint32_t within)
 {
 	struct request r;
 	struct grant *g, *old = ledger_find(inst, info->ctr);
@@ -114,6 +115,7 @@ static int32_t topology_aware_give(struct rp_instance *inst, rp_txn txn,
 	int32_t e = request_read(inst, info, known, &r);
 	if (e)
 		return e;
+	r.pod_pool = within;
 	uint32_t n_log = inst->ledger.n_log;
 	e = old ? place_again(inst, &r, old, &g) : place(inst, &r, &g);
 	if (!e && !old)
@@ -131,10 +133,16 @@ static int32_t topology_aware_give(struct rp_instance *inst, rp_txn txn,
 	return e ? e : stage_others(inst, txn, info->ctr);
 }
 
+static int32_t topology_aware_place(struct rp_instance *inst, rp_txn txn,
+				    const struct rp_ctr_info *info)
+{
+	return topology_aware_give(inst, txn, info, NO_POOL);
+}
+
 static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	inst->counters.resized++;
-	return topology_aware_give(inst, txn, info);
+	return topology_aware_place(inst, txn, info);
 }
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -196,6 +204,35 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return 0;
 }
 
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+static int32_t devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
+{
+	struct rp_idset cpus;
+	claim_cpus(inst, &cpus);
+	return node_devices_report(&inst->h, &inst->list, rp_ids_of(&cpus), sink);
+}
+
+static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     const char *device)
+{
+	const struct rp_plan *p = inst->plan;
+	struct rp_idset cpus;
+	if (!p->settings.pin_cpu)
+		return modhost_fail(&inst->h, -RP_ENOSPC,
+				    "device %s has no exclusive CPUs: pinCPU is false", device);
+	int32_t r =
+		node_devices_open(&inst->h, &inst->list,
+				  plan_ids(p, p->pools[p->root].cap_sharable), info, device, &cpus);
+	if (r)
+		return r;
+	uint32_t pool = claim_pool(p, rp_ids_of(&cpus));
+	if (pool == NO_POOL)
+		return modhost_fail(&inst->h, -RP_ENOENT, "no pool has the CPUs of device %s",
+				    device);
+	return topology_aware_give(inst, txn, info, pool);
+}
+
 /* ---- the module ------------------------------------------------------------------------------ */
 
 static int32_t init(struct rp_instance *inst)
@@ -242,7 +279,7 @@ static const struct life_ops ops = {
 	.enter = enter,
 	.begin = begin,
 	.sync = sync,
-	.place = topology_aware_give,
+	.place = topology_aware_place,
 	.resize = resize,
 	.release = release,
 	.rebalance = rebalance,
@@ -259,6 +296,8 @@ static const struct life_ops ops = {
 	.relief_moved = offsetof(struct rp_instance, relief.moved),
 	.past = past,
 	.allocatable = allocatable,
+	.devices = devices,
+	.claim = claim,
 	.reserve = reserve,
 	.extended = &ta_extended,
 };

@@ -13,6 +13,7 @@
  *	            place_affinity affinities between containers
  *	            place_score    choice of the best pool
  *	            place_pod      pods as one request
+ *	            place_claim    pools and CPUs for claims
  *	            place_ledger   grants by pool, with undo log
  *	            place_better   rebalancing of running containers
  *	            place_relief   moves that let a container fit into one NUMA node

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import tempfile
+import threading
 
 import grpc
 import pytest
@@ -20,6 +21,8 @@ SLICES, CLAIMS = 'resourceslices', 'resourceclaims'
 SLICE = '%s-%s' % (NODE, DRIVER)
 STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
 CPUSET = {'policy': 'cpuset', 'cpuset': {'reservedResources': {'cpu': 'cpuset:0'}}}
+TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+policies = pytest.mark.parametrize('config', [STATIC, CPUSET, TOPOLOGY_AWARE], ids=lambda c: c['policy'])
 MACHINE = 'server-2s'
 POD, OTHER = 'aaaaaaaa-0000-4000-8000-000000000001', 'aaaaaaaa-0000-4000-8000-000000000002'
 
@@ -105,8 +108,9 @@ def test_driver_registers(claims):
     eventually(lambda: 'does not register the driver nri-rp.nri.io: a reason' in c.agent.read_log())
 
 
-def test_devices_are_published(claims):
-    c = claims()
+@policies
+def test_devices_are_published(claims, config):
+    c = claims(config=config)
     found = c.api.find(SLICES, None, SLICE)
     node = c.api.find('nodes', None, NODE)
     assert found['metadata']['ownerReferences'] == [{'apiVersion': 'v1', 'kind': 'Node', 'name': NODE, 'uid': node['metadata']['uid']}]
@@ -126,13 +130,27 @@ def test_devices_are_published(claims):
     assert c.api.find(SLICES, None, SLICE)['spec']['pool']['generation'] > spec['pool']['generation']
 
 
+def test_shared_cpus_are_no_capacity(claims):
+    """topology-aware promises CPUs to shared containers, and claims can get all others."""
+    c = claims(config=TOPOLOGY_AWARE)
+
+    def free():
+        return {name: int(d['capacity']['cpu']['value']) for name, d in c.devices().items()}
+    before = sum(free().values())
+    c.node.create('web', ctr('c0', '1500m', '64Mi'))
+    eventually(lambda: sum(free().values()) == before - 2)
+    for device, cpu in free().items():
+        assert not c.prepare(c.put(device, device=device, cpu=str(cpu), pods=[POD])).error
+    assert len(c.node.ctl('claims')) == 4 and len(ids(c.cpus('web', 'c0'))) == 2
+
+
 def test_slice_that_was_deleted_is_published_again(claims):
     c = claims()
     c.api.delete(SLICES, None, SLICE)
     eventually(lambda: c.api.find(SLICES, None, SLICE))
 
 
-@pytest.mark.parametrize('config', [STATIC, CPUSET], ids=['static', 'cpuset'])
+@policies
 def test_containers_of_a_claim_share_its_cpus(claims, config):
     c = claims(config=config)
     claim = c.put('four', cpu='4', memory='64Mi', pods=[POD])
@@ -188,8 +206,9 @@ def test_claim_is_refused_with_a_reason(claims, name):
     assert not c.files() and c.node.ctl('claims') == []
 
 
-def test_pod_that_names_the_claim_of_another_pod_gets_nothing(claims):
-    c = claims()
+@policies
+def test_pod_that_names_the_claim_of_another_pod_gets_nothing(claims, config):
+    c = claims(config=config)
     claim = c.put('four', cpu='4', pods=[POD])
     assert not c.prepare(claim).error
     mine = ids(c.node.ctl('claims')[0]['cpus'])
@@ -203,8 +222,9 @@ def test_pod_that_names_the_claim_of_another_pod_gets_nothing(claims):
     assert ids(c.cpus('later', 'c0')) == mine
 
 
-def test_claims_survive_restarts(claims):
-    c = claims()
+@policies
+def test_claims_survive_restarts(claims, config):
+    c = claims(config=config)
     claim = c.put('four', cpu='4', pods=[POD])
     assert not c.prepare(claim).error
     c.node.create('web', ctr('c0', '4', '64Mi', cdi=[cdi(claim)]), uid=POD)
@@ -227,8 +247,9 @@ def test_claims_survive_restarts(claims):
     eventually(lambda: c.node.ctl('claims') == [] and not c.files())
 
 
-def test_claim_released_while_its_container_runs(claims):
-    c = claims()
+@policies
+def test_claim_released_while_its_container_runs(claims, config):
+    c = claims(config=config)
     claim = c.put('four', cpu='4', pods=[POD])
     assert not c.prepare(claim).error
     c.node.create('web', ctr('c0', '500m', '64Mi', cdi=[cdi(claim)]), uid=POD)
@@ -241,8 +262,9 @@ def test_claim_released_while_its_container_runs(claims):
     assert not ids(c.cpus('web', 'c0')) & ids(c.node.ctl('claims')[0]['cpus']) and mine
 
 
-def test_switch_that_cannot_keep_a_claim_is_refused(claims):
-    c = claims()
+@policies
+def test_switch_that_cannot_keep_a_claim_is_refused(claims, config):
+    c = claims(config=config)
     claim = c.put('four', cpu='4', pods=[POD])
     assert not c.prepare(claim).error
     before = c.node.ctl('claims')
@@ -250,6 +272,34 @@ def test_switch_that_cannot_keep_a_claim_is_refused(claims):
     error = c.node.ctl('reload', check=False)
     assert 'claim default/four would lose its CPUs' in json.dumps(error)
     assert c.node.ctl('claims') == before
+
+
+@policies
+def test_claim_stays_on_its_node(claims, config):
+    c = claims(config=config)
+    free = c.devices()['cpu-node-0']['capacity']['cpu']['value']
+    c.node.create('shared', ctr('c0', '100m', '64Mi'))
+    claim = c.put('all', cpu=str(int(free) - 1), pods=[POD])
+    assert not c.prepare(claim).error
+    listed = c.node.ctl('claims')
+    assert listed[0]['mems'] == '0'
+    assert c.prepare(c.put('more', cpu='2', pods=[OTHER])).error and c.node.ctl('claims') == listed
+    c.node.create('web', ctr('c0', '1', '64Mi', cdi=[cdi(claim)]), uid=POD)
+    c.node.ctl('rebalance')
+    c.node.create('db', ctr('c0', '4', '64Mi'))
+    assert c.node.ctl('claims')[0]['cpus'] == c.cpus('web', 'c0') == listed[0]['cpus'] and not ids(c.cpus('db', 'c0')) & ids(listed[0]['cpus'])
+
+
+def test_switch_to_a_policy_that_keeps_a_claim(claims):
+    c = claims()
+    claim = c.put('four', cpu='4', pods=[POD])
+    assert not c.prepare(claim).error
+    before = c.node.ctl('claims')
+    for config in (TOPOLOGY_AWARE, STATIC, TOPOLOGY_AWARE):
+        c.node.run('write-config', {**c.base, **config})
+        c.node.ctl('reload')
+        assert c.node.ctl('claims') == before
+    assert c.unprepare(claim) == '' and c.node.ctl('claims') == []
 
 
 def test_switched_off(claims):
@@ -306,8 +356,9 @@ def test_api_server_is_away(claims):
     assert not c.prepare(claim).error
 
 
-def test_claim_moves_with_its_containers_when_its_cpus_go_offline(claims):
-    c = claims()
+@policies
+def test_claim_moves_with_its_containers_when_its_cpus_go_offline(claims, config):
+    c = claims(config=config)
     claim = c.put('two', cpu='2', pods=[POD])
     assert not c.prepare(claim).error
     c.node.create('web', ctr('c0', '2', '64Mi', cdi=[cdi(claim)]), uid=POD)
@@ -318,9 +369,32 @@ def test_claim_moves_with_its_containers_when_its_cpus_go_offline(claims):
     assert ids(c.cpus('web', 'c0')) == ids(c.node.ctl('claims')[0]['cpus'])
 
 
-def test_no_claim_is_leaked(claims):
-    """Claims that come and go while daemon and agent are killed leave nothing."""
+def test_claim_released_while_the_agent_compares_it(claims):
+    """An answer about the claim that comes after its release does not allocate it again."""
     c = claims()
+    claim, other = c.put('four', pods=[POD]), c.put('two', pods=[POD])
+    assert not c.prepare(claim).error
+    asked, release = threading.Event(), threading.Event()
+
+    def late(handler):
+        asked.set()
+        release.wait(10)
+        with contextlib.suppress(OSError):
+            handler.answer(200, c.api.find(CLAIMS, 'default', 'four'))
+    c.agent.kill()
+    c.api.fault(late, when=lambda method, path, query: CLAIMS in path)
+    c.agent.start()
+    assert asked.wait(10)
+    eventually(lambda: c.released(claim))
+    release.set()
+    assert not c.prepare(other).error and c.unprepare(other) == ''
+    assert c.node.ctl('claims') == [] and not c.files()
+
+
+@policies
+def test_no_claim_is_leaked(claims, config):
+    """Claims that come and go while daemon and agent are killed leave nothing."""
+    c = claims(config=config)
     taken = set()
     for i in range(12):
         mine = [c.put('c%d-%d' % (i, k), cpu='2', memory='16Mi', pods=[POD]) for k in range(3)]
