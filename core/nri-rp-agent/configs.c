@@ -48,7 +48,8 @@ struct slot {
 struct kind {
 	struct configs *configs;
 	unsigned ns; /* index in the list of namespaces */
-	char plural[PLURAL_MAX]; /* "balloonspolicies", "configmaps" */
+	/* plural name of the kind, such as "balloonspolicies" or "configmaps" */
+	char plural[PLURAL_MAX];
 	bool config_map;
 	struct slot slots[N_LEVELS];
 };

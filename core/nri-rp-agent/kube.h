@@ -16,7 +16,7 @@
 
 #define KUBE_RATE_PER_S 5u
 #define KUBE_BURST 10u
-#define KUBE_ANSWER_MAX (8u << 20) /* limit of an answer that is not a stream, in bytes */
+#define KUBE_ANSWER_MAX (8u << 20) /* largest size of an answer that is not a stream, in bytes */
 #define KUBE_QUEUE_MAX 256u /* limit of requests waiting or under way */
 #define KUBE_TIMEOUT_MS 30000u
 #define KUBE_ATTEMPTS_MAX 5u /* largest number of attempts of a request that the server delays */

@@ -25,7 +25,7 @@ struct link_client {
 	/* New data to publish. Returns 0, or the error why it cannot be published. NULL: the client
 	 * is not the cluster's. */
 	int (*publish)(const Agent__PublishedRequest *m, void *arg);
-	/* Events to write for people. */
+	/* Called for events that the agent is to write to the cluster. */
 	void (*tell)(const Agent__TellRequest *m, void *arg);
 	/* A pod to evict. Answers req, possibly later. */
 	void (*evict)(const Agent__EvictRequest *m, struct rpc_request *req, void *arg);

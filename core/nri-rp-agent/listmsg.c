@@ -209,8 +209,8 @@ static int put_containers(struct arena *a, const Agent__PodAllocation *from,
 	return r;
 }
 
-/* Adds the daemon's pods. The kubelet's pods come first, sorted by name, then those that it does
- * not list. */
+/* Adds the daemon's pods to the answer. The kubelet's pods come first, sorted by name, then pods
+ * that the kubelet does not list. */
 static int put_pods(struct arena *a, const Agent__AllocationsResponse *from,
 		    Podresources__ServedList *to, struct err *err)
 {

@@ -24,7 +24,7 @@ void verdicts_tell(struct verdicts *v, const char *plural, const struct candidat
 /* Call when the Node has changed: writes the annotation again if it has been lost, for example
  * because the Node was created again. */
 void verdicts_node_seen(const struct verdicts *v, const json_t *node);
-/* Ends writing into the candidate's status, whose entry stays. */
+/* Ends writing into the candidate's status; the present entry remains. */
 void verdicts_release(struct verdicts *v, const char *plural, const struct candidate *c);
 /* Removes the entry of this node. */
 void verdicts_withdraw(struct verdicts *v);

@@ -191,7 +191,7 @@ static void compare_capacity(struct published *n)
 
 /*
  * Waits for the watch after a write. The answer has the state at the time of the write and may
- * arrive after newer events of the watch, so only the watch counts.
+ * arrive after newer events of the watch, so it is ignored.
  */
 static void capacity_written(const struct kube_answer *answer, void *arg)
 {

@@ -163,8 +163,8 @@ static void readiness_write_taint(const struct readiness *r)
 				"spec", "taints", list));
 }
 
-/* Writes the condition, the taint or both if they differ from those of the Node. Writes the taint
- * first, because the condition makes another version of the Node. */
+/* Writes the condition, the taint or both if they differ from the Node's. Writes the taint first,
+ * because writing the condition creates another version of the Node. */
 static void readiness_write(const struct readiness *r)
 {
 	if (!r->now.status || !r->node)

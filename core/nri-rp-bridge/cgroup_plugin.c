@@ -256,7 +256,8 @@ void cgroup_tell(struct cgroup_source *s, Nri__Event event, struct pod *pod, str
 
 /* ---- resizes --------------------------------------------------------------------------------- */
 
-/* Queues an update of the container. Without memory it is retried by the next list. */
+/* Queues an update of the container. Without memory, the next list of pods causes another
+ * attempt. */
 static void resize_tell(struct cgroup_source *s, struct ctr *ctr, Cri__Resources *r)
 {
 	static char none[] = "";

@@ -34,7 +34,7 @@ struct cgroup_source;
 
 struct cgroup_source_config {
 	struct loop *loop;
-	const char *socket; /* socket where plugins connect */
+	const char *socket; /* path of the socket to which plugins connect */
 	const char *root; /* root of the host's files: "/" */
 	const char *cgroup_root; /* the kubelet's --cgroup-root; NULL: searched for */
 	/* additional folder in which the runtime keeps its bundles; NULL: none */

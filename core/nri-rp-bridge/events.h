@@ -18,7 +18,7 @@ struct events;
 
 /* A listener; the caller owns the memory. */
 struct events_listener {
-	/* new event; the callee may call events_leave for its own listener */
+	/* Called for a new event. The callee may call events_leave() for its own listener. */
 	void (*event)(const uint8_t *payload, size_t n, void *arg);
 	/* Called when the stream has ended; the listener is then no longer registered. `result` is
 	 * as in grpc_done. */

@@ -407,7 +407,7 @@ static int look_at(const char *name, void *arg)
 		return 1;
 	}
 	struct search in = {s->k, cgroup, s->depth - 1, s->left, false};
-	/* An entry that is a file, or a removed folder, does not end the search. */
+	/* A file or a removed folder does not end the search. */
 	return s->deeper && in.depth && *s->left && kubepods_search(&in) == 1;
 }
 

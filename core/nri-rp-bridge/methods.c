@@ -243,8 +243,8 @@ static int find_ctr(struct intercept_call *c)
 	return 0;
 }
 
-/* Finds the container of a start. For one that is not in the state "created" the runtime reports
- * the error itself. */
+/* Finds the container of a start. If its state is not "created", the runtime reports the error
+ * itself. */
 static int read_start(struct intercept_call *c)
 {
 	int r = find_ctr(c);

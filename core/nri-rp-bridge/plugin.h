@@ -19,7 +19,7 @@ struct notice;
 
 struct plugin_config {
 	struct loop *loop;
-	const char *socket; /* socket where plugins connect */
+	const char *socket; /* path of the socket to which plugins connect */
 	const char *name; /* name of the emulated runtime */
 	const char *without; /* text for log messages: what happens without a plugin */
 	bool creates; /* the plugin places a container before the runtime creates it */

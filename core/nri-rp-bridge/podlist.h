@@ -48,7 +48,7 @@ const Agent__FedPod *podlist_find(const struct podlist *p, const char *uid);
 uint64_t podlist_gone_ms(const struct podlist *p, const char *uid);
 /* Returns true if an unknown pod may appear soon: a source exists and its last answer was valid. */
 bool podlist_may_know(const struct podlist *p);
-/* Requests a list now, or as soon as the minimum interval between requests has passed. */
+/* Requests a list of pods now, or as soon as the minimum interval between requests has passed. */
 void podlist_ask(struct podlist *p);
 /* Returns a status text for people, such as "secure: HTTP status 403": the source of the pods, or
  * why it fails. */

@@ -40,7 +40,7 @@ static bool cases_creation_keep(char *to, size_t size, const char *from, const c
 	return snprintf(to, size, "%s", from) < (int)size;
 }
 
-/* Copies a request. Returns false if it is too long. */
+/* Copies a request of the module. Returns false if its text is too long. */
 static bool keep_asked(struct asked *a, const struct extra *e)
 {
 	bool ok = true;

@@ -114,7 +114,7 @@ struct check {
 	struct crumb *crumb;
 	struct scene *scene;
 	struct buf *out; /* lines for people, shown as diagnostics */
-	struct loader *loader; /* NULL for cases about the file alone */
+	struct loader *loader; /* loader of modules; NULL in cases about the file alone */
 	struct module *module;
 	/* schema of the module's configuration; NULL: the module has none */
 	const struct rp_schema *schema;

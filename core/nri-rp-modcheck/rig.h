@@ -19,7 +19,7 @@ struct rig {
 	struct pipeline *pipeline; /* pipeline of the rig; NULL: not open */
 	struct host_env *env; /* the pipeline's environment of modules */
 	struct instance *instance;
-	struct conf *conf; /* active configuration; NULL: none yet, or that of the check */
+	struct conf *conf; /* active configuration, possibly of the check; NULL: none yet */
 	struct buf *log; /* log of the case; NULL: log messages are dropped */
 	bool dry; /* try each placement as a trial first, and drop the trial */
 	bool unmanaged; /* refused containers run unmanaged (onPolicyError: unmanaged) */
@@ -31,7 +31,7 @@ struct rig {
 	bool faulty; /* calls are made to fail: sync() and release() may fail once */
 	const char *admitting; /* id of the pod being admitted; NULL: none */
 	struct rp_event event; /* event being delivered */
-	struct err posted; /* error of a posted event */
+	struct err posted; /* error that delivering a posted event has returned */
 	uint64_t n_breaks; /* violated invariants when the running request began */
 	unsigned n_refused, n_unmanaged, n_posted;
 };

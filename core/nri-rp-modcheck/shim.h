@@ -52,7 +52,7 @@ struct shim {
 	/* Results of the calls. */
 	uint64_t n_calls; /* number of calls so far that can fail */
 	bool fired;
-	const char *fired_in; /* name of the host function */
+	const char *fired_in; /* name of the host function whose call failed */
 	/* keys of annotations that the module has looked up */
 	char asked[SHIM_KEYS_MAX][SHIM_KEY_MAX];
 	unsigned n_asked;

@@ -72,8 +72,8 @@ struct rp_ctr_info {
 	rp_pod pod;
 	const char *id, *name, *pod_name, *pod_namespace;
 	uint64_t created_ns; /* creation time, wall clock */
-	int64_t cpu_request, cpu_limit; /* milli-CPU; 0: none */
-	int64_t mem_request, mem_limit; /* bytes; 0: none */
+	int64_t cpu_request, cpu_limit; /* CPU in milli-CPU; 0: none */
+	int64_t mem_request, mem_limit; /* memory in bytes; 0: none */
 	/* CPUs and memory nodes decided by this policy or an earlier one; empty: none */
 	struct rp_ids cpus, mems;
 	struct rp_ids exclusive; /* the exclusive CPUs, a subset of cpus */
@@ -127,8 +127,8 @@ struct rp_pod_ctr_info {
 	uint32_t size;
 	uint32_t kind; /* RP_POD_CTR_… */
 	const char *name;
-	int64_t cpu_request, cpu_limit; /* milli-CPU; 0: none */
-	int64_t mem_request, mem_limit; /* bytes; 0: none */
+	int64_t cpu_request, cpu_limit; /* CPU in milli-CPU; 0: none */
+	int64_t mem_request, mem_limit; /* memory in bytes; 0: none */
 };
 
 #define RP_POD_CTR_APP 1u

@@ -143,7 +143,7 @@ struct rp_nr_aggregated {
 
 struct rp_nr_pod {
 	uint32_t size;
-	uint32_t flags; /* RP_NR_POD_… */
+	uint32_t flags; /* properties of the pod, RP_NR_POD_… */
 	const char *name; /* valid until the end of the pass */
 	uint32_t qos; /* RP_KOORD_… */
 	uint32_t prio; /* RP_PRIO_…: its own class, or the one derived from its QoS */
@@ -261,8 +261,7 @@ struct rp_nr_edit {
 	/* Read and set an annotation or label of the copy. annotation() returns NULL if there is no
 	 * such annotation; set_annotation() with value NULL removes it. */
 	const char *(*annotation)(void *ctx, const char *key);
-	void (*set_annotation)(void *ctx, const char *key,
-			       const char *value);
+	void (*set_annotation)(void *ctx, const char *key, const char *value);
 	void (*set_label)(void *ctx, const char *key, const char *value);
 	/* Read and set a resource of a zone, as the NodeResourceTopology has it; the host has
 	 * already stored the result's zones there. `index` is that of rp_host_noderes.zone.

@@ -296,7 +296,7 @@ struct rp_host_runtime {
 #define RP_HOST_HINTS_1 "nri-rp.host.hints/1"
 
 #define RP_HINTS_MAIN 0x1u /* for the pod's main container, or for the pod as a whole */
-/* n is 0 and no node fits; n 0 without this flag means that any node fits */
+/* No node fits, and n is 0. Without this flag, n = 0 means that any node fits. */
 #define RP_HINTS_NOTHING_FITS 0x2u
 
 /* A list of hints: one resource of one container. */

@@ -19,7 +19,7 @@
 #include "modules/lib/private/schedclass.h"
 
 #define BALLOON_TYPE_NAME_MAX 1023u
-#define BALLOON_NAME_MAX 160u /* bytes of a name in texts; longer names are cut */
+#define BALLOON_NAME_MAX 160u /* largest size of a name in texts, in bytes; longer names are cut */
 
 /* Kinds of CPU sets that a balloon type prefers or avoids. */
 enum device_kind {

@@ -21,7 +21,7 @@
 #include "modules/balloons/stage.h"
 
 #define WORK_MAX 1024u /* largest number of work units per event; a checked container costs one */
-#define WORK_BALLOON 8u /* work units for a search for better CPUs */
+#define WORK_BALLOON 8u /* number of work units for a search for better CPUs */
 #define WORK_SEARCH 64u /* number of balloons that are compared for one work unit */
 
 struct rebalancing {

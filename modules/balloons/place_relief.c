@@ -109,7 +109,7 @@ static void drain_cpus(struct state *s, struct balloon *b)
 	b->n_cpus = 0;
 }
 
-/* Gives a balloon without CPUs n CPUs of a node. Returns 0, -RP_ENOSPC or -RP_ENOMEM. */
+/* Assigns n CPUs of a node to a balloon without CPUs. Returns 0, -RP_ENOSPC or -RP_ENOMEM. */
 static int32_t fill_from(struct state *s, struct balloon *b, uint32_t n, struct rp_ids node)
 {
 	struct rp_idset all = s->free, got;

@@ -45,8 +45,8 @@ enum burst_way burst_way(const struct burst_config *c, bool allowed, bool thrott
 			 enum burst_node node);
 #define BURST_UNLIMITED (-1) /* cpu.max has no quota */
 
-/* Returns the new quota. base: the quota of the limit. A container without a limit, or whose quota
- * was removed, keeps BURST_UNLIMITED. */
+/* Returns the new quota. base: the quota of the limit. For a container without a limit, or whose
+ * quota was removed, BURST_UNLIMITED is returned again. */
 int64_t burst_quota(enum burst_way way, int64_t base, int64_t quota_percent, int64_t current);
 
 /* Savings of a container, in percent of its limit times seconds. Usage below 60 percent of the

@@ -35,7 +35,7 @@ struct rp_instance {
 	bool steered[2]; /* a value was written: [0] CPUs, [1] quota */
 	int64_t ceiling; /* result of the last round; RP_NOT_SET: none */
 	uint64_t n_rounds, n_decided;
-	char why[CTL_TEXT_MAX]; /* why no decision or write is possible */
+	char why[CTL_TEXT_MAX]; /* reason why no decision or write is possible */
 };
 
 struct round {

@@ -257,8 +257,8 @@ static int32_t relief_stage(struct rp_instance *inst, rp_txn txn, const struct r
 	return stage_own(inst, txn, &c, cpus, NULL);
 }
 
-/* Returns true for containers that relief must not move: those with fewer CPUs than requested,
- * and those with forbidden CPUs. */
+/* Returns true for containers that relief must not move: containers with fewer CPUs than requested,
+ * and containers with forbidden CPUs. */
 static bool relief_is_fixed(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct looked c;

@@ -86,7 +86,7 @@ struct evict_need {
 
 /*
  * Moves the pods to evict to the front of the list, in their order, and returns their number. Pods
- * that are being evicted already count as released.
+ * that are being evicted already are counted as released.
  */
 uint32_t evict_choose(struct evict_pod *list, uint32_t n, const struct evict_need *need);
 

@@ -366,7 +366,7 @@ static int sort_groups(struct unit *units, uint32_t n, bool across_dies)
 	return r;
 }
 
-/* Numbers ties between groups by package and die, then by position. */
+/* Numbers groups that are tied by package and die, then by position. */
 static int tie_groups(struct unit *units, uint32_t n)
 {
 	struct rank *ranks = calloc(n + 1, sizeof *ranks);

@@ -6,8 +6,8 @@
  */
 #include <nri-rp/lib/glob.h>
 
-/* Returns the end of a character class whose begin is behind the '['; NULL: it does not end. An
- * empty class, as in "[]", does not end. */
+/* Returns the end of a character class, whose first character follows the '['. NULL: the class is
+ * not closed. An empty class, as in "[]", is not closed. */
 static const char *class_end(const char *p)
 {
 	bool first = true;

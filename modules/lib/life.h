@@ -167,7 +167,7 @@ struct life_sync {
 	/* reserved CPUs of the previous run, until the first configuration */                     \
 	struct reserve_past remembered;                                                            \
 	uint8_t reserved_bytes[RESERVE_SAVED_MAX];                                                 \
-	struct bytes saved_state /* the state as saved last */
+	struct bytes saved_state /* state of the policy as saved last */
 
 struct life {
 	LIFE_MEMBERS;

@@ -36,7 +36,7 @@ struct machine_level_units {
 	struct machine_unit *units; /* units ordered by their lowest CPU */
 	uint32_t n_units;
 	uint32_t *unit_of; /* index: CPU id; index into units, or MACHINE_NOWHERE */
-	uint32_t *cpus; /* memory of the units' lists */
+	uint32_t *cpus; /* memory for the lists of CPUs of the units */
 };
 
 /* A unit with the criteria that order it in a list. */

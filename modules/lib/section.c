@@ -31,7 +31,8 @@ static uint64_t digest_number(uint64_t digest, uint64_t number)
 	return digest ^ digest >> 29;
 }
 
-/* Adds a node to the digest. The order of a map's members does not matter, that of a list does. */
+/* Adds a node to the digest. The digest does not depend on the order of a map's members, but on the
+ * order of a list's elements. */
 static uint64_t digest_node(const struct modhost *h, rp_cfg node, uint64_t digest)
 {
 	uint32_t kind = node ? h->config->kind(h->ctx, node) : RP_NODE_NULL;

@@ -44,7 +44,7 @@ static struct memqos_rule rule_of(const struct modhost *h, const struct rp_plan 
 	case RP_KOORD_BE:
 		return c->rules[MEMQOS_BE];
 	default:
-		return (struct memqos_rule){0}; /* system pods keep their values */
+		return (struct memqos_rule){0}; /* values of system pods are not changed */
 	}
 }
 

@@ -178,7 +178,7 @@ static int32_t memory_save(struct rp_instance *inst, const void **ret_data, uint
 	return 0;
 }
 
-/* Loads both records, which follow the length of the first one. */
+/* Loads both records, which follow the length of the first record. */
 static int32_t load_both(struct rp_instance *inst, const unsigned char *data, uint32_t size)
 {
 	uint64_t n;

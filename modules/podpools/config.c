@@ -104,7 +104,7 @@ static int32_t count_instances(const struct modhost *h, rp_cfg node, int64_t eac
 struct def {
 	rp_cfg at;
 	const char *name;
-	int64_t cpus; /* CPUs of an instance; 0: not configured */
+	int64_t cpus; /* number of CPUs of an instance; 0: not configured */
 	int64_t max_pods;
 	enum fill_order fill;
 	uint32_t n;

@@ -20,7 +20,8 @@
 #include <nri-rp/lib/life.h>
 #include "modules/lib/private/pools.h"
 
-#define POOLS_MAX 1024u /* instances of all definitions; a CPU is in at most one */
+/* largest number of pools of all definitions; a CPU is in at most one pool */
+#define POOLS_MAX 1024u
 
 enum fill_order { FILL_BALANCED, FILL_PACKED, FILL_FIRST_FREE };
 extern const char *const fill_names[];

@@ -415,7 +415,8 @@ int32_t admit_check(struct rp_instance *inst, rp_txn txn);
 
 /* ---- placement of one container (place.c) ---------------------------------------------------- */
 
-/* Creates and places the entry of a container without one. `ramp`: it is new, and ramps up. */
+/* Creates and places the entry of a container without an entry. `ramp`: the container is new, and
+ * begins its ramp-up. */
 int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info, bool ramp);
 /* Handles changed requests of a container. */
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,

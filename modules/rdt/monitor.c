@@ -10,7 +10,7 @@
 struct reader {
 	const struct rdt_groups *g;
 	struct rdt_readings *to;
-	const char *dir; /* directory being listed */
+	const char *dir; /* directory that is being listed */
 	const char *class, *monitor;
 	const struct rdt_names *keep;
 };

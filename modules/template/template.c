@@ -73,7 +73,7 @@ static uint32_t template_wants(const struct rp_instance *inst, const struct rp_c
 		       : 0;
 }
 
-/* Stores the CPUs of a container without exclusive ones. */
+/* Stores the CPUs of a container without exclusive CPUs. */
 static void template_shares(const struct rp_instance *inst, const struct rp_ctr_info *info,
 			    const struct rp_idset *shared, struct rp_idset *ret)
 {

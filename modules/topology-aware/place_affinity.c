@@ -21,7 +21,8 @@
 struct affinity {
 	/* matches containers of the same pod; otherwise scope selects the containers */
 	bool same_pod;
-	/* name of the matching container, "*": any; NULL: match selects the containers */
+	/* name of the matching container, "*": any; NULL: the expression `match` selects the
+	 * containers */
 	const char *name;
 	struct expr scope, match;
 	int64_t weight;

@@ -325,8 +325,8 @@ static void fill_whole_slice(const struct rp_plan *p, struct pool *pool, uint32_
 }
 
 /*
- * Computes the CPUs left after setting aside the shares promised to containers of the pool. limit:
- * maximum number of CPUs.
+ * Computes the CPUs that are left after reserving the shares promised to containers of the pool.
+ * limit: largest number of CPUs.
  */
 static void fill_slice(const struct rp_plan *p, struct pool *pool, int64_t limit)
 {

@@ -263,7 +263,7 @@ struct conf_core {
 		const char *pod_source; /* "auto", "kubelet", "apiserver" */
 		bool pods; /* the agent reports pods: cluster, or pod_source is the kubelet */
 		struct conf_strings
-			namespaces; /* kinds of custom resources, besides the agent's own */
+			namespaces; /* namespaces of custom resources, besides the agent's own */
 		const char *socket, *user;
 	} agent;
 	bool dra; /* the agent is a DRA driver for the policy's devices */

@@ -469,7 +469,7 @@ static const struct conf_controller *find_controller(const struct conf_core *cor
 	return NULL;
 }
 
-/* Returns true for "-NAME" in a list of calculators. */
+/* Returns true for an entry "-NAME" in a list of calculators, which removes NAME. */
 static bool is_left_out(const struct conf_member *m, uint32_t kind)
 {
 	return kind == RP_KIND_CALCULATOR && !m->key && conf_text(m->node, "")[0] == '-';

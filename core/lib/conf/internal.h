@@ -115,7 +115,7 @@ int yaml_read(struct arena *arena, const struct conf_source *source, const struc
 /* Returns true if the scalar fits the type, range and choices of a key; otherwise reports a
  * problem. */
 bool value_check(rp_cfg node, const struct rp_key *key, struct conf_errors *errs);
-/* Writes the expected value: "an integer of at least 0". Returns buf. */
+/* Writes the values that a key accepts, such as "an integer of at least 0". Returns buf. */
 const char *value_expected(const struct rp_key *key, char *buf, size_t size);
 /* Returns true if a text fits the type, range and choices of a key. Reports no problem and ignores
  * quotes. */

@@ -116,7 +116,7 @@ void h2_close(struct h2 *h, int error, const char *text);
 bool h2_usable(const struct h2 *h); /* true if a client can open new streams */
 /* Returns true after h2_close, also while it reports to the streams. */
 bool h2_is_closed(const struct h2 *h);
-bool h2_finished(const struct h2 *h); /* true if both sides have finished */
+bool h2_finished(const struct h2 *h); /* Returns true if both sides have finished. */
 /* Returns the peer's error if it was the reason for ending the connection; NULL: none. */
 const char *h2_complaint(const struct h2 *h);
 unsigned h2_n_streams(const struct h2 *h);

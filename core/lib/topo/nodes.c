@@ -396,7 +396,7 @@ int topo_hugepages(const struct topo *t, uint32_t node, uint64_t page, uint64_t 
 }
 
 struct huge_sizes {
-	uint64_t above, least; /* the smallest size above `above`; 0: none */
+	uint64_t above, least; /* above: size to exceed; least: the smallest larger size, 0: none */
 };
 
 static int note_size(const char *name, void *arg)

@@ -12,7 +12,7 @@
 
 struct address {
 	const char *path; /* path of a unix socket, within the text; NULL: TCP */
-	char host[64]; /* numeric; "": all addresses */
+	char host[64]; /* numeric address of the host; "": all addresses */
 	uint16_t port;
 };
 

@@ -25,7 +25,7 @@ void json_end_obj(struct json *j);
 void json_arr(struct json *j);
 void json_end_arr(struct json *j);
 void json_key(struct json *j, const char *key);
-void json_str(struct json *j, const char *s); /* NULL gives null */
+void json_str(struct json *j, const char *s); /* s NULL writes null */
 void json_int(struct json *j, int64_t v);
 void json_uint(struct json *j, uint64_t v);
 void json_num(struct json *j, double v);

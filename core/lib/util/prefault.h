@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes memory present in one system call before it is written completely. A page fault for each 4
- * KiB costs several times as much as clearing the page, most of all in a virtual machine. A kernel
- * without that call (before 5.14) faults pages in one by one as usual.
+ * KiB costs several times as much as clearing the page, most of all in a virtual machine. Kernels
+ * before 5.14 do not have the call and fault pages in one by one as usual.
  */
 #pragma once
 

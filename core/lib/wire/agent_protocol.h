@@ -42,7 +42,7 @@
 #define AGENT_RESOURCES_MAX 64u /* largest number of resources of one container */
 #define AGENT_CLAIM_DEVICES_MAX 64u /* largest number of devices of the claims of one container */
 #define AGENT_FEATURES_MAX 32u
-/* largest number of kinds of custom resources, besides the agent's own */
+/* largest number of namespaces of custom resources, besides the agent's own */
 #define AGENT_NAMESPACES_MAX 8u
 
 #define AGENT_ALLOCATIONS_MS 2000u /* time limit of ListAllocations and GetAllocatable */

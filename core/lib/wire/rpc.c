@@ -46,7 +46,8 @@ struct rpc {
 	struct rpc_request *pending, *spare_requests;
 	unsigned n_pending, n_spare_requests;
 
-	uint64_t next_stream; /* stream of the next call; beyond 32 bits: used up */
+	/* id of the stream for the next call; no more calls are possible above 32 bits */
+	uint64_t next_stream;
 	struct call *calls, *spare_calls;
 	unsigned n_calls, n_spare_calls;
 

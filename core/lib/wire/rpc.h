@@ -100,8 +100,8 @@ struct rpc_config {
 };
 struct rpc *rpc_new(const struct rpc_config *config);
 /*
- * Frees the end: calls end with -ECANCELED, pending requests lose their connection. Not inside a
- * callback.
+ * Frees the end: calls end with -ECANCELED, pending requests lose their connection. Must not be
+ * called inside a callback.
  */
 struct rpc *rpc_free(struct rpc *rpc);
 /*

@@ -51,7 +51,7 @@ void ttrpc_header_encode(uint8_t data[TTRPC_HEADER_SIZE], const struct ttrpc_hea
 
 struct ttrpc_request {
 	char service[TTRPC_NAME_MAX], method[TTRPC_NAME_MAX];
-	const uint8_t *payload; /* within the decoded bytes */
+	const uint8_t *payload; /* payload, within the decoded bytes */
 	size_t payload_len;
 	int64_t timeout_ns; /* time limit of the caller; 0: not stated */
 };
@@ -83,7 +83,7 @@ struct ttrpc_out {
 	const ProtobufCMessage *payload;
 	/* the payload's bytes, payload_len of them; NULL: packed into the envelope directly */
 	const uint8_t *packed;
-	/* set by the _size functions */
+	/* sizes of the parts, set by the _size functions */
 	size_t payload_len, text_len, status_len;
 };
 size_t ttrpc_request_size(struct ttrpc_out *out);

@@ -7,7 +7,8 @@
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/wire/rpc.h"
 
-/* Serves a request each. Both end req. */
+/* Serves a request for allocations, and a request for the allocatable resources. Both functions end
+ * req. */
 void agent_serve_allocations(struct pipeline *p, struct rpc_request *req);
 void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req);
 

@@ -63,7 +63,8 @@ struct device {
 struct composing {
 	struct arena *arena;
 	struct list zones, extended, patterns;
-	struct list labels, annotations, taints, resources; /* wishes of modules */
+	/* changes of the Node that modules want */
+	struct list labels, annotations, taints, resources;
 	struct zone *zone; /* zone begun last */
 	struct list devices;
 	struct device *device; /* device begun last */

@@ -185,7 +185,8 @@ struct pod {
 	/* sums over containers at creation or the last resize; RP_NOT_SET: not reported */
 	struct needs sums;
 	bool sums_stale; /* a container was resized since, without new sums from the runtime */
-	bool resized; /* the runtime sent new sums, and no container was decided since */
+	/* the runtime has sent new sums, and no container of the pod was decided since */
+	bool resized;
 	struct blob *private_data; /* data of policy number `policy` */
 	uint32_t policy;
 	struct blob *grants; /* grants of resource plugins (grants.h); NULL: none */
@@ -225,7 +226,8 @@ struct ctr {
 	} update; /* state of unsolicited updates */
 	struct {
 		bool waits; /* the container waits for a check of its cgroup */
-		bool starting; /* the container was created at Synchronize, and not checked since */
+		/* the container was created at Synchronize, and has not been checked since */
+		bool starting;
 		uint8_t tries;
 		/* from_ms: earliest time of a check; repaired_ms: last repair */
 		uint64_t from_ms, repaired_ms;

@@ -74,7 +74,7 @@ struct host_env {
 			    void *arg);
 	/* inputs of the running pass of calculators; NULL: no pass is running */
 	const struct nr_input *noderes;
-	/* the Node object of the cluster (node.h); NULL: not received yet */
+	/* the cluster's Node object (node.h); NULL: not received yet */
 	const struct node_object *node;
 	struct node_wish *wishes; /* changes of the Node that modules want, oldest first */
 	struct instance *sst_manager; /* instance that sets up Speed Select; NULL: none */
@@ -149,7 +149,8 @@ bool instance_follows_pods(const struct instance *i); /* true if a callback for 
 int instance_event(struct instance *i, const struct rp_event *ev, struct err *err);
 /* Calls rolled_back(). Returns RP_RESYNC or 0. */
 int instance_rolled_back(struct instance *i);
-/* Calls optional services; 0 without effect if the module does not have the service. */
+/* Calls an optional service of the module. Returns 0 without effect if the module does not have
+ * it. */
 int instance_zones(struct instance *i, const struct rp_zone_sink *sink, struct err *err);
 int instance_collect(struct instance *i, const struct rp_metric_sink *sink, struct err *err);
 int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err);

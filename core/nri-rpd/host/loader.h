@@ -114,7 +114,7 @@ struct loader_item {
 	const char *name, *path;
 	/* contents of the module's note; NULL: the file is not readable */
 	const struct note_facts *facts;
-	const struct err *err; /* why it cannot be loaded; NULL: it can be */
+	const struct err *err; /* reason why the file cannot be loaded; NULL: it can be loaded */
 	const struct module *module; /* module loaded from this path; NULL: none */
 	bool quarantined;
 	bool hidden; /* an earlier directory has a file of the same name */

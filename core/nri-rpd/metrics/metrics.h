@@ -32,8 +32,8 @@
  * that. */
 #define METRICS_CONNECTIONS_MAX 32u
 #define METRICS_ADDRESS_MAX 16u
-/* Age in milliseconds below which a connection is never closed for another one, and the number of
- * connections that this applies to. */
+/* Age in milliseconds below which a connection is never closed in favour of another one, and the
+ * largest number of connections that this applies to. */
 #define METRICS_YOUNG_MS 100u
 #define METRICS_ACCEPTED_MAX 256u
 #define METRICS_HEADER_MAX 8192u /* largest size of a request, in bytes */

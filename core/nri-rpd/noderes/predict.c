@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define WEIGHT_MIN 1e-4 /* smaller weights are treated as 0 */
-#define HALF_LIVES_GONE 4096 /* after so many, every weight is 0 */
+#define HALF_LIVES_GONE 4096 /* number of half-lives after which every weight is 0 */
 /* number of half-lives since the reference time after which the reference time is moved */
 #define HALF_LIVES_MAX 100
 

@@ -47,7 +47,7 @@ struct change {
 struct saved_blob {
 	enum record_kind kind; /* RECORD_BLOB, RECORD_NOTE */
 	char *name, *version;
-	void *data; /* contents; NULL: to be removed from the log */
+	void *data; /* contents of the blob; NULL: to be removed from the log */
 	size_t len;
 	bool stored;
 };

@@ -42,7 +42,7 @@ struct store_params {
 	const char *dir; /* created if missing, with mode 0710 */
 	const char *boot_id; /* boot id of the running system */
 	bool reset; /* ignore an existing log */
-	bool read_only; /* no lock, and nothing is created, renamed or written */
+	bool read_only; /* take no lock, and create, rename or write no file */
 	bool at_once; /* do not wait for the lock; a predecessor's child may hold it for a while */
 	size_t size_max; /* largest file in bytes; 0: STORE_SIZE_MAX */
 };

@@ -129,9 +129,9 @@ struct cpuclass *cpuclass_free(struct cpuclass *c); /* returns NULL */
  */
 int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
 			   struct rp_ids allowed);
-/* Puts CPUs into a class; CPUCLASS_NONE: removes them from their class. */
+/* Assigns CPUs to a class; CPUCLASS_NONE: removes them from their class. */
 void cpuclass_use(struct cpuclass *c, uint32_t class, struct rp_ids cpus);
-/* Returns the class of a CPU. */
+/* Returns the CPU class of a CPU, as an index. */
 uint32_t cpuclass_of(const struct cpuclass *c, uint32_t cpu);
 /* Submits the changes to the worker. */
 void cpuclass_commit(struct cpuclass *c);

@@ -19,7 +19,8 @@
 
 #include <nri-rp/lib/blocks.h>
 
-#define IRQ_TEXT_MAX 256u /* limit of a pattern or a description; longer ones are cut */
+/* largest size of a pattern or a description, in bytes; longer ones are cut */
+#define IRQ_TEXT_MAX 256u
 
 /* A list of patterns. A pattern is the number of an interrupt or a glob for its description
  * ("PCI-MSI 524289-edge eth0-rx-1"). */

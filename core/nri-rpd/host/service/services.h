@@ -84,8 +84,8 @@ static inline struct instance *instance_of(void *ctx)
 {
 	return ctx;
 }
-/* Counts a call on a wrong thread; it is logged when the running call of the module ends. Ends the
- * process if the environment asks for that. */
+/* Counts a call on a wrong thread, which is logged when the running call of the module ends. Ends
+ * the process if an environment variable requires that. */
 void instance_foreign_call(struct instance *i, const char *service);
 /* Ends the process, with the running call as the culprit, if the module has closed or replaced its
  * descriptors. Call it before the crumb of the call is cleared. */

@@ -88,7 +88,7 @@ static void keep_pairs(struct nr_result *r, struct nr_pair *pairs, const unsigne
 			(void)remove(r, pairs[i].key, NULL);
 }
 
-/* Removes entries whose calculator is not listed. */
+/* Removes entries whose calculator is not in the list. */
 static void keep_theirs(struct nr_result *r, struct instance *const *list, unsigned n)
 {
 	for (unsigned i = r->n_values; i-- > 0;)

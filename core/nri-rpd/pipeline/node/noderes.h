@@ -35,7 +35,7 @@ struct noderes_view {
 	const char *error; /* error of the measurement; "": none */
 };
 
-/* Creates the state; schedules no pass. 0 or -ENOMEM. */
+/* Creates the state of overcommitment; schedules no pass. 0 or -ENOMEM. */
 int noderes_init(struct pipeline *p);
 void noderes_fini(struct pipeline *p);
 /* Checks the strategy and its entries for nodes. Returns 0, or -EINVAL with the position in err.

@@ -21,7 +21,7 @@
 
 struct undo {
 	struct conf_files unconfirmed; /* active files that await confirmation */
-	/* clock_ms() at the end of the time for confirmation; 0: none is awaited */
+	/* end of the time for confirmation, by clock_ms(); 0: no confirmation is awaited */
 	uint64_t due_ms;
 	struct loop_timer *timer;
 	bool undone; /* the configuration was rolled back: the active one differs from the files */

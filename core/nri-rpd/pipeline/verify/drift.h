@@ -50,7 +50,7 @@ struct drift {
 	int fd; /* inotify descriptor; -1: none */
 	struct loop_io *io;
 	struct watch *watches; /* by watch descriptor */
-	bool missed; /* an event belongs to a watch that is not registered yet */
+	bool missed; /* an event was read whose watch is not registered yet */
 	struct drift_stats stats;
 };
 

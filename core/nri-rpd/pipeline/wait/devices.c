@@ -657,8 +657,8 @@ void pipeline_devices_reachable(struct pipeline *p, bool yes, const char *why_no
 		return;
 	}
 	d->warned = false;
-	/* query for devices that were missed while the agent was gone; a later Synchronize makes
-	 * its own query */
+	/* query for devices that were missed while the agent was disconnected; a later Synchronize
+	 * makes its own query */
 	if (p->runtime.synchronized && !d->listing)
 		d->listing = d->source.ask_all(d->source.arg) == 0;
 }

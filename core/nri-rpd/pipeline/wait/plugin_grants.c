@@ -118,8 +118,8 @@ int grant_check_fit(const struct pipeline *p, const struct pod *pod, const struc
 		 : 0;
 }
 
-/* Handles a grant that does not fit: refuses a container that is being created, drops the grant of
- * a running one, so that no other container is affected. */
+/* Handles a grant that does not fit. Refuses a container that is being created; drops the grant of
+ * a running container, so that no other container is affected. */
 static int grants_dropped(const struct granted *g, const struct err *why, struct err *err)
 {
 	if (g->comes)
