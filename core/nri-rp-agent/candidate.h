@@ -27,7 +27,8 @@ struct candidate {
 	char *generation; /* metadata.generation; for a ConfigMap its resourceVersion */
 	char *created; /* creation time in RFC 3339, which sorts as text */
 	bool config_map;
-	/* reason why the object is refused without asking the daemon; NULL: ask the daemon */
+	/* reason why the object is refused without a request to the daemon; NULL: it is sent to the
+	 * daemon */
 	char *refused;
 	struct section {
 		char *name; /* key of a ConfigMap; "": the object as a whole */

@@ -31,7 +31,7 @@ struct claim_work *claim_work_free(struct claim_work *w); /* accepts NULL; retur
 void claim_work_serve(struct claim_work *w, struct unary *u, const Dra__ClaimsRequest *m,
 		      bool prepare);
 /* Compares all claims of the daemon and all CDI files with the API server, and releases those whose
- * claim is gone. */
+ * claim was deleted. */
 void claim_work_reconcile(struct claim_work *w);
 
 #endif

@@ -63,7 +63,7 @@ struct configs {
 	char *group; /* configuration group that the Node's labels name; NULL: none */
 	bool group_known, group_changed, discovered, discovery_denied;
 	bool deleted; /* an object that was read has been deleted */
-	uint64_t none_since_ms; /* no object is there; 0: there is one */
+	uint64_t none_since_ms; /* time since which no object exists; 0: an object exists */
 	bool cleared; /* the daemon was notified that the cluster has no configuration for it */
 	struct kind *kinds[KINDS_MAX + 1]; /* the first kind is ConfigMap */
 	unsigned n_kinds;
@@ -575,7 +575,7 @@ static void configs_settle(void *arg)
 	configs_choose(c);
 }
 
-/* Closes the kinds of all namespaces but the first. Their objects count as deleted. */
+/* Closes the kinds of all namespaces but the first. Their objects are treated as deleted. */
 static void configs_close_others(struct configs *c)
 {
 	unsigned n = 0;

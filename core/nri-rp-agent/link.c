@@ -204,7 +204,7 @@ static void link_registered(const struct rpc_result *result, void *arg)
 	} else if (!result->error) {
 		link_lost(l, "its answer cannot be decoded");
 	} else if (result->error != -ECONNRESET && result->error != -ECANCELED) {
-		link_lost(l, result->text); /* otherwise on_closed reports it */
+		link_lost(l, result->text); /* in the other cases on_closed() reports the end */
 	}
 }
 

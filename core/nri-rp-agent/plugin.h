@@ -45,8 +45,8 @@ struct plugin *plugin_free(struct plugin *p);
 void plugin_connect(struct plugin *p);
 
 /*
- * Calls PLUGIN_SERVICE METHOD with a packed message; `done` is that of grpc_call. On failure err
- * has a complete sentence, and the failure is counted for the plugin.
+ * Calls PLUGIN_SERVICE METHOD with a packed message; `done` is called as by grpc_call(). On failure
+ * err has a complete sentence, and the failure is counted for the plugin.
  */
 int plugin_call(struct plugin *p, const char *method, const uint8_t *payload, size_t n,
 		uint32_t timeout_ms, grpc_done done, void *arg, struct err *err);

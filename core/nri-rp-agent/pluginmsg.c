@@ -380,7 +380,7 @@ static int take_allocation(struct arena *a, const Resourceplugin__ResourceAlloca
 	return r;
 }
 
-/* Adds an empty grant if the answer has none: the plugin has allocated, and must not be asked
+/* Adds an empty grant if the answer has none: the plugin has allocated, and must not be requested
  * again. */
 static int note_empty(struct arena *a, uint32_t before, const Agent__Wanted *w,
 		      struct grant_list *to, struct err *err)

@@ -19,7 +19,8 @@
 	"the API server needs resource.k8s.io/v1, which Kubernetes has since 1.34: set "           \
 	"dra.enabled: false on an older one"
 #define NUMA_NODE "numaNode"
-#define NUMA_NODE_KEY "resource.kubernetes.io/numaNode" /* as drivers of other devices name it */
+/* name that drivers of other devices use for the same attribute */
+#define NUMA_NODE_KEY "resource.kubernetes.io/numaNode"
 #define MIB (INT64_C(1) << 20)
 #define NS_PER_S UINT64_C(1000000000)
 

@@ -78,8 +78,8 @@ unsigned want_all(struct cgroup_source *s, Nri__ContainerUpdate *const *list, si
 
 /* ---- requests and events --------------------------------------------------------------------- */
 
-/* Records that the plugin refuses a pod or container. It keeps running, and the plugin is asked
- * again later. */
+/* Records that the plugin refuses a pod or container. The pod or container keeps running, and the
+ * plugin is queried again later. */
 static void cgroup_plugin_refused(struct cgroup_source *s, struct cgroup_info *info,
 				  const char *what, const char *id, const char *why)
 {

@@ -27,7 +27,7 @@ static int read_run_pod(struct intercept_call *c)
 	Cri__RunPodSandboxRequest *m =
 		call_unpack(c, &cri__run_pod_sandbox_request__descriptor, c->payload);
 	if (!m || !m->config || !m->config->metadata)
-		return 1; /* let the runtime report the error */
+		return 1; /* the runtime reports the error */
 	c->request = &m->base;
 	if (c->intercept->config.pod_event_after && !c->late_id) {
 		c->held = true;

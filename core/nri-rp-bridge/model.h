@@ -70,7 +70,7 @@ struct ctr {
 	struct cgroup_info info;
 	unsigned refs;
 	bool gone, leaving;
-	bool placing; /* the runtime is being asked for its cgroup and process */
+	bool placing; /* the runtime is being queried for the container's cgroup and process */
 	unsigned polled; /* number of the last list that had it, or was too early to have it */
 	UT_hash_handle by_id, by_cri;
 };

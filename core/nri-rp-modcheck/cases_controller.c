@@ -137,7 +137,7 @@ static int absent_files(struct check *c, struct err *err)
 	return cases_controller_lives(c, false, err);
 }
 
-/* Checks that all jobs end when the containers are gone and the controller has stopped. */
+/* Checks that all jobs end when the containers were removed and the controller has stopped. */
 static int late(struct check *c, struct err *err)
 {
 	check_doing(c, "when results arrive late");

@@ -124,8 +124,8 @@ static int cases_static_strings(struct check *c, struct err *err)
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-/* Functions of the C library that a module may use: those that only compute, and the heap. A star
- * stands for the rest of a name. */
+/* Functions of the C library that a module may use: functions that only compute, and the heap. A
+ * star matches the rest of a name. */
 static const char *const allowed[] = {
 	"malloc",
 	"calloc",

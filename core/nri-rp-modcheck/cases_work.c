@@ -25,7 +25,7 @@ static int go_off(struct rig *r, struct err *err)
 	return bad;
 }
 
-/* Runs one instance. With r->late all jobs end after their containers are gone and another
+/* Runs one instance. With r->late all jobs end after their containers were removed and another
  * configuration is active. */
 static int one_life(struct rig *r, struct churn *churn, struct err *err)
 {

@@ -7,7 +7,7 @@
 
 int machines_init(struct machines *m, const char *folder, struct err *err);
 void machines_fini(struct machines *m);
-/* Writes the machine's tree unless it exists, and puts all its CPUs online. */
+/* Writes the machine's tree unless it exists, and sets all its CPUs online. */
 int machine_make(struct check_machine *m, struct err *err);
 int machine_set_online(const struct check_machine *m, struct rp_ids cpus, struct err *err);
 /* Writes a file of the machine; create a folder and its parents. */

@@ -14,7 +14,7 @@
  * refused one; err has its text. Containers created before the refused one remain.
  */
 int lifecycle_create(struct sim *s, const json_t *spec, json_t *result, struct err *err);
-/* Adds a pod that existed before the plugin connected; the plugin is not asked. */
+/* Adds a pod that existed before the plugin connected. The plugin gets no request for it. */
 int lifecycle_adopt(struct sim *s, const json_t *spec, struct err *err);
 int lifecycle_delete(struct sim *s, struct sim_pod *pod, struct err *err);
 void lifecycle_exit(struct sim *s, struct sim_ctr *ctr, int exit_code);

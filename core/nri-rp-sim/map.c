@@ -24,7 +24,7 @@
 
 struct map {
 	const struct sim *s;
-	json_t *containers; /* nri-rpd's list of containers; NULL: it cannot be asked */
+	json_t *containers; /* nri-rpd's list of containers; NULL: nri-rpd cannot be queried */
 	struct cpumap drawn;
 	struct cpumap_cpu *cpus;
 	struct cpumap_node *nodes;

@@ -40,7 +40,7 @@
 #define SPEED_SELECT "/dev/isst_interface"
 /* time after which readiness is reported to systemd, synchronized or not */
 #define READY_ANYWAY_MS 20000u
-#define NO_RUNTIME_MS 3000u /* READY_ANYWAY_MS if there is no runtime to wait for */
+#define NO_RUNTIME_MS 3000u /* time until readiness if there is no runtime to wait for */
 
 struct daemon {
 	struct options options;

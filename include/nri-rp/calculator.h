@@ -244,7 +244,7 @@ struct rp_nr_sink {
 	void (*annotation)(void *ctx, const char *key, const char *value);
 };
 
-/* A copy of the Node on which the result of a pass is put. */
+/* A copy of the Node to which the result of a pass is written. */
 struct rp_nr_edit {
 	uint32_t size;
 	uint32_t pad;
@@ -292,7 +292,7 @@ struct rp_calculator {
 	 * the calculator's resources. `message` is the reason, for people. */
 	int32_t (*reset)(struct rp_instance *inst, const char *message,
 			 const struct rp_nr_sink *out);
-	/* Optional. Edits the copy after the host has put the calculator's results on it. */
+	/* Optional. Edits the copy after the host has written the calculator's results to it. */
 	int32_t (*apply)(struct rp_instance *inst, const struct rp_nr_edit *node);
 	/* Optional. Returns 1 if the Node must be written although no resource differs by more than
 	 * the strategy's threshold, else 0. */

@@ -224,7 +224,7 @@ struct rp_host_settings {
 #define RP_HOST_EVICT_1 "nri-rp.host.evict/1"
 #define RP_EVICTIONS_MAX 64u /* largest number of unfinished requests of all modules */
 
-#define RP_EVICTION_NONE 0u /* no request, or the pod is gone */
+#define RP_EVICTION_NONE 0u /* no request, or the pod was removed */
 #define RP_EVICTION_ASKED 1u /* not answered yet */
 #define RP_EVICTION_REFUSED 2u /* refused for now, for example by a disruption budget */
 #define RP_EVICTION_GRANTED 3u /* the pod is being ended */

@@ -185,7 +185,7 @@ struct rp_extended_sink {
 	uint32_t size;
 	uint32_t pad;
 	void *ctx;
-	/* Claims all resource names that match; a star stands for the name in "DOMAIN/NAME". */
+	/* Claims all resource names that match; a star in "DOMAIN/NAME" matches any name. */
 	void (*own)(void *ctx, const char *pattern);
 	/* Reports a resource in whole units. */
 	void (*resource)(void *ctx, const char *name, int64_t amount);

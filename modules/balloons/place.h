@@ -91,8 +91,8 @@ struct rp_ids devices_cpus(const struct state *s, uint32_t device);
 /* Updates the balloon's devices after a member joined or left. Devices count only while their
  * container is a member. */
 void devices_moved(const struct member *m, bool joined);
-/* devices_owns() returns true if devices of this member count for its balloon. devices_restore()
- * makes them count again after a restart, and returns 0 or -RP_ENOMEM. */
+/* devices_owns() returns true if devices of this member are counted for its balloon.
+ * devices_restore() counts them again after a restart, and returns 0 or -RP_ENOMEM. */
 bool devices_owns(const struct member *m);
 int32_t devices_restore(struct rp_instance *inst, const struct member *m);
 /* Writes the device lines of a container to text; "": the container has no devices. */

@@ -80,7 +80,7 @@ static int64_t extended_amount(int64_t amount, int64_t none)
 	return amount > 0 && amount <= AMOUNT_MAX ? amount : none;
 }
 
-/* Reads the batch resources that the cluster, or the resources annotation, tells of a container.
+/* Reads a container's batch resources from the cluster's report or the resources annotation.
  * Clusters without koordinator's webhook write no annotation of their own. */
 static void read_extended(const struct modhost *h, rp_ctr ctr, struct asked *ret)
 {

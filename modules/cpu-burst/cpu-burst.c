@@ -178,7 +178,7 @@ static void add_item(struct rp_instance *inst, struct known *k, enum burst_way w
 
 struct survey {
 	struct rp_instance *inst;
-	/* milli-CPU; used: by containers whose usage does not count for the shared CPUs */
+	/* milli-CPU; used: by containers whose usage is not part of the shared CPUs' usage */
 	int64_t node, used, shared;
 	uint64_t now;
 	uint32_t n;

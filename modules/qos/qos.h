@@ -510,8 +510,8 @@ struct rp_instance {
 
 /* ---- room by moving other pods (relief.c) ---------------------------------------------------- */
 
-/* Moves main containers of other pods so that a NUMA node has room for a pod, if the configuration
- * asks for relief at admission. Returns 1, 0: no room can be made; or an error. */
+/* Moves main containers of other pods so that a pod fits into a NUMA node, if the configuration
+ * requires relief at admission. Returns 1; 0: no moves help; or an error. */
 int32_t relief_make_room(struct rp_instance *inst, const struct ask *a, rp_pod but,
 			 const struct rp_ctr_info *other);
 /* Gives a dedicated main container CPUs of the nodes that its entry has by now; sidecars follow. */

@@ -278,8 +278,8 @@ static void add_memory(struct rp_plan *p, struct pool *pool, struct rp_ids nodes
 	for (uint32_t t = 0; t < N_MEM_TYPES; t++)
 		pool->mem[t] |= mask & memalloc_of_types(p->mem, UINT32_C(1) << t);
 	/*
-	 * Nodes with CPUs but without memory count as DRAM: the allocator extends a request for
-	 * them to neighbouring nodes.
+	 * Nodes with CPUs but without memory are treated as DRAM: the allocator extends a request
+	 * for them to neighbouring nodes.
 	 */
 	pool->mem[0] |= mask & ~memory;
 }

@@ -129,7 +129,7 @@ static void put_if_high(const struct pct *pct, uint32_t class, struct rp_ids cpu
 		rp_idset_andnot(ret, rp_ids_of(ret), cpus);
 }
 
-/* Returns the CPUs that classes_apply() will put into CPU classes of high priority. */
+/* Returns the CPUs that classes_apply() will assign to CPU classes of high priority. */
 static void high_cpus(struct rp_instance *inst, const struct pct *pct, struct rp_idset *ret)
 {
 	const struct rp_plan *p = inst->plan;

@@ -198,7 +198,8 @@ enum conf_request_source { CONF_REQUESTS_AUTO, CONF_REQUESTS_FEED, CONF_REQUESTS
 
 /* An annotation that is effective in some namespaces only. */
 struct conf_annotation {
-	const char *name; /* without the project's domains, "/pod" and "/container.NAME" */
+	/* name of the annotation, without the project's domains, "/pod" and "/container.NAME" */
+	const char *name;
 	struct conf_strings namespaces; /* globs of namespaces */
 };
 

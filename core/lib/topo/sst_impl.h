@@ -21,7 +21,8 @@ struct sst_place {
 };
 
 struct sst_state {
-	uint32_t supported, enabled, priority; /* as in struct rp_sst_punit */
+	/* members with the meaning that they have in struct rp_sst_punit */
+	uint32_t supported, enabled, priority;
 	uint32_t level; /* performance level that buckets and BF belong to */
 };
 

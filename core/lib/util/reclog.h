@@ -88,8 +88,8 @@ static inline bool reclog_is_open(const struct reclog *l)
 bool reclog_is_long(const struct reclog *l);
 
 /*
- * Begins to rewrite the log: the records put from here to the next commit replace its contents with
- * that commit. Until then, and if that fails, the log is unchanged. There may be many records,
+ * Begins to rewrite the log: the records added from here to the next commit replace its contents
+ * with that commit. Until then, and if that fails, the log is unchanged. There may be many records,
  * which are written to the new file in pieces.
  */
 int reclog_begin_anew(struct reclog *l, struct err *err);

@@ -86,7 +86,7 @@ unsigned rpc_n_calls(const struct rpc *rpc); /* running calls to the peer */
 struct rpc_config {
 	uint32_t recv_max, send_max; /* data bytes of a message; 0: TTRPC_MESSAGE_MAX */
 	uint32_t conn; /* multiplexer connection; 0: no multiplexer */
-	size_t first_max; /* see mux.h; 0: MUX_FIRST_FRAME_MAX */
+	size_t first_max; /* largest size of the first frame (mux.h); 0: MUX_FIRST_FRAME_MAX */
 	uint32_t first_stream; /* first stream of calls, odd; 0: 1 */
 	/* Bytes in out above which calls are refused, and above which an answer ends the
 	 * connection; 0: no limit. */

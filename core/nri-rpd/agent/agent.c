@@ -58,7 +58,7 @@ struct agent {
 	struct loop *loop;
 	struct pipeline *pipeline;
 	struct listener *listener; /* listens for agents; NULL: the configuration needs no agent */
-	/* as configured; namespaces are separated by commas */
+	/* settings from the configuration; namespaces are separated by commas */
 	char *path, *user, *pod_source, *namespaces;
 	struct connection *connections;
 	unsigned n_connections;

@@ -179,7 +179,7 @@ struct pod {
 	bool stopped;
 	bool over; /* all containers have ended finally, and the pod's grants are released */
 	bool annotated; /* an effective annotation has one of our domains (annotations_ours) */
-	struct kvs labels, annotations; /* as reported by the runtime */
+	struct kvs labels, annotations; /* labels and annotations as reported by the runtime */
 	struct kvs heard; /* effective annotations, if `withheld` is not 0 (annotation_rules.h) */
 	uint32_t withheld; /* number of annotations without effect */
 	/* sums over containers at creation or the last resize; RP_NOT_SET: not reported */

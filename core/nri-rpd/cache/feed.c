@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pod feed: storage by UID, resources that count as others, and sums over a pod's
- * containers. */
+/* The pod feed: storage by UID, resources that are counted as other resources, and sums over a
+ * pod's containers. */
 #include "core/nri-rpd/cache/feed.h"
 
 #include <errno.h>

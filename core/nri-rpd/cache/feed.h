@@ -34,7 +34,7 @@ struct fed_ctr {
 	uint32_t n_extended;
 
 	/* set by the feed */
-	struct needs told; /* needs without resources that count as CPU or memory */
+	struct needs told; /* needs without the resources that are counted as CPU or memory */
 	/* resource that is counted as another resource which the container also requests; NULL:
 	 * none */
 	const char *twice;
@@ -76,9 +76,9 @@ unsigned feed_n_pods(const struct feed *f);
 unsigned feed_n_ended(const struct feed *f); /* number of ended pods */
 
 /*
- * Sets which resource names count as other resources: "cpu" (in CPUs, or thousandths if the name
- * ends in FEED_MILLI) and "memory" (in bytes) count for needs, others are found under both names.
- * Copies the list, and applies it to known pods. -ENOMEM: nothing has changed.
+ * Sets the resource names that are counted as other resources: as "cpu" (in CPUs, or thousandths if
+ * the name ends in FEED_MILLI) and as "memory" (in bytes) they are part of the needs; all others
+ * are found under both names.
  */
 #define FEED_MILLI "millicpu"
 int feed_rename(struct feed *f, const struct conf_rename *list, uint32_t n);

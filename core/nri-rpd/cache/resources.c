@@ -105,7 +105,7 @@ int resources_annotation(const struct pod *pod, const char *ctr_name, struct nee
 				       "a quantity",
 				       pod->ns, pod->name, fields[i].name, ctr_name);
 	}
-	/* as the API server does: a missing request equals the limit */
+	/* a missing request equals the limit, as in the API server */
 	if (!n.cpu_request)
 		n.cpu_request = n.cpu_limit;
 	if (!n.mem_request)

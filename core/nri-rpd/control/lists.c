@@ -357,8 +357,8 @@ static void put_controllers(struct json *j, const struct pipeline *p, const stru
 
 /* ---- names that are no living container ---- ---- */
 
-/* Returns true if the event is about the name. "web/app" stands for "default/web/app", and "web"
- * for the pod of any of its containers. */
+/* Returns true if the event is about the name. "web/app" also matches "default/web/app", and "web"
+ * also matches the pod of any of its containers. */
 static bool is_about(const struct event *e, const char *name)
 {
 	size_t len = strlen(name);

@@ -39,7 +39,7 @@
 #define CRUMB_DEATHS 3u /* number of deaths within CRUMB_WINDOW_MS that leads to quarantine */
 /* period in which CRUMB_DEATHS deaths lead to quarantine */
 #define CRUMB_WINDOW_MS (10u * 60 * 1000)
-#define CRUMB_KILLS 5u /* kills in a row that count as deaths */
+#define CRUMB_KILLS 5u /* number of consecutive kills that are counted as deaths */
 /* A process that was killed this long after the call began is treated as hung in the call, if
  * CRUMB_DEATHS processes in a row end so. The watchdog's kill comes later than this. */
 #define CRUMB_STUCK_MS 3000u
@@ -108,8 +108,8 @@ struct crumb_used {
 };
 struct crumb_live {
 	struct crumb_slot lane[CRUMB_N_LANES];
-	/* Module whose code crashed in a thread without a lane. The death counts against this
-	 * module; without it, against the modules of the lanes. */
+	/* Module whose code crashed in a thread without a lane, and to which the death is
+	 * attributed. Without it the death is attributed to the modules of the lanes. */
 	struct crumb_slot culprit;
 	uint32_t cause; /* enum crumb_cause of the death, written just before it */
 	uint32_t pad;
@@ -135,7 +135,7 @@ struct crumb_death {
 	uint32_t call; /* call that was running, enum crumb_call */
 	uint32_t cause; /* cause of the death, enum crumb_cause */
 	uint32_t pid;
-	uint32_t counted; /* 1: the death counts against the module; 0: it does not */
+	uint32_t counted; /* 1: the death is attributed to the module; 0: it is not */
 	uint32_t life; /* number of the process that died, counted from 1 in this file */
 	uint32_t stuck; /* 1: killed CRUMB_STUCK_MS or more after the call began */
 	/* wall-clock time at which the death was found, which is at the next start */

@@ -236,7 +236,7 @@ static int loader_locate(const char *dir, const char *name, char ret_path[PATH_M
 /* ---- directories ----------------------------------------------------------------------------- */
 
 struct names {
-	char **names; /* without the suffix, in natural order */
+	char **names; /* names of modules, without the file suffix, in natural order */
 	unsigned n;
 };
 

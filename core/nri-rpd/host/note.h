@@ -25,8 +25,9 @@
 #define NOTE_SYMBOLS_MAX 65536u /* largest number of dynamic symbols */
 #define NOTE_RELOCATIONS_MAX 1048576u
 #define NOTE_COMPILER_INIT                                                                         \
-	64u /* bytes of the function that the compiler's start files put into .init */
-#define NOTE_COMPILER_CTORS 1u /* entries that the compiler's start files put into .init_array */
+	64u /* size in bytes of the function that the compiler's start files add to .init */
+/* number of entries that the compiler's start files add to .init_array */
+#define NOTE_COMPILER_CTORS 1u
 
 struct build_id {
 	uint32_t size; /* bytes of the build id; 0: the file has none */

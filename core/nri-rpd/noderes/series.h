@@ -43,7 +43,7 @@ uint32_t series_rates(const struct series *s, uint64_t now_ms, uint64_t window_m
 		      struct series_rate ret[SERIES_READINGS]);
 
 /* Reads CPU time of all CPUs since boot and used memory of the machine, from /proc below the root.
- * `cached`: memory that caches files counts as used. */
+ * `cached`: memory that caches files is counted as used. */
 int series_read_node(const struct fs_root *root, bool cached, struct series_reading *ret,
 		     struct err *err);
 /* Parses the texts of these files. -EINVAL: not in the kernel's format. */

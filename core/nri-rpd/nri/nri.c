@@ -228,8 +228,8 @@ static void nri_do_renew(void *arg)
 	(void)loop_timer_arm(nri->reconnect, 1);
 }
 
-/* Reconnects if no update is pending. Pending updates go over the present connection: if they were
- * lost with it, a later connection could not tell that. */
+/* Reconnects if no update is pending. Pending updates use the present connection: if they were lost
+ * with it, a later connection could not detect that. */
 static void renew_when_idle(void *arg)
 {
 	struct nri *nri = arg;

@@ -13,7 +13,8 @@ int store_put_blob(struct store *s, const char *module, const char *version, con
 		   size_t len);
 int store_put_note(struct store *s, const char *name, const void *data, size_t len);
 
-/* Returns the data, followed by a NUL, valid until the next put of that name; NULL: none. */
+/* Returns the data of a name, followed by a NUL and valid until that name is stored again; NULL:
+ * none. */
 const void *store_blob(const struct store *s, const char *module, const char **ret_version,
 		       size_t *ret_len);
 const void *store_note(const struct store *s, const char *name, size_t *ret_len);

@@ -237,8 +237,8 @@ static bool files_set(struct job *j, const char *path, const char *value)
 	return true;
 }
 
-/* Restores a file and forgets it. A file that another program has changed since is unchanged, and
- * one of a cgroup that has gone needs nothing. */
+/* Restores a file and forgets it. A file that another program has changed since is not written. The
+ * file of a removed cgroup needs no restoring. */
 static void files_restore(struct job *j, struct kept *k)
 {
 	struct isolation_files *f = j->files;

@@ -45,8 +45,8 @@ int32_t match_any(const struct modhost *h, const struct exprs *exprs,
 
 /* Checks a text with references "${key}", "$key" and "$$". Returns NULL, or the error. */
 const char *match_check_text(const char *text);
-/* Replaces the references in a text. False: a key has no value, which counts as "", or the text is
- * malformed and the result is "". */
+/* Replaces the references in a text. False: a key has no value, which is treated as "", or the text
+ * is malformed and the result is "". */
 bool match_expand(const struct modhost *h, const struct rp_ctr_info *info, const char *text,
 		  char *buf, size_t size);
 

@@ -174,8 +174,8 @@ const struct rp_host_timer host_timer_service = {
 
 /* ---- events that an instance posts ----------------------------------------------------------- */
 
-/* A posted event. Each has one pending call of deliver_post(), which finds no event if its instance
- * is gone. */
+/* A posted event. Each event has one pending call of deliver_post(), which does nothing if the
+ * event's instance was destroyed. */
 struct post {
 	struct instance *instance;
 	struct post *next;

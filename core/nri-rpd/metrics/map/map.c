@@ -249,7 +249,7 @@ static void answer_stream(void *arg, const struct buf *document, int exit)
 	uint64_t last = pipeline_last_event(r->map->pipeline);
 	struct evbuffer *message = evbuffer_new();
 	if (!message || exit != CTL_OK || evbuffer_get_length(waiting) > MAP_BACKLOG_MAX)
-		goto out; /* the stream ends at its time limit, and the browser asks again */
+		goto out; /* the stream ends at its time limit, and the browser reconnects */
 	if (evbuffer_get_length(waiting) == 0)
 		metrics_hold(r->map->metrics, r->http, MAP_STALLED_MS, request_closed, r);
 	if (evbuffer_add_printf(message, "id: %llu\ndata: ", (unsigned long long)last) < 0 ||

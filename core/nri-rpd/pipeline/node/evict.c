@@ -19,7 +19,7 @@
 
 struct evictions {
 	struct loop_timer *timer; /* fires when the next request is due */
-	struct evict_source source; /* ask NULL: no agent */
+	struct evict_source source; /* connection to the agent; `ask` NULL: no agent is connected */
 	struct eviction *list;
 	unsigned n; /* entries in the list */
 	rp_pod asked; /* pod of the outstanding request; 0: none */

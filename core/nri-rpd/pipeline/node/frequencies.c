@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU frequencies are read when a module first asks for them, which is in the attempt of its
- * configuration. The daemon takes over what the child has read: on a large node this is half of all
- * files that a start reads.
+ * CPU frequencies are read when a module first requests them, which is in the attempt of its
+ * configuration. The daemon copies the values that the child has read: on a large node this is half
+ * of all files that a start reads.
  */
 #include "core/nri-rpd/pipeline/internal.h"
 

@@ -15,7 +15,7 @@
 
 /* Published entries; all zeros: nothing has been decided. */
 struct lending {
-	struct nr_result stands; /* entries that calculators have put on the Node */
+	struct nr_result stands; /* entries that calculators have written to the Node */
 	struct nr_result zones; /* zone amounts published last */
 	uint64_t zones_ms; /* last change of zones, monotonic */
 	uint64_t writes; /* number of decisions that changed the published entries `stands` */

@@ -23,8 +23,8 @@ struct measure {
 
 /* Drops all measurements. */
 void measure_forget(struct measure *m);
-/* Computes the present usage from the last two readings. `cached`: file pages count as used memory.
- * Returns false if the container is not measured, or has not been for too long. */
+/* Computes the present usage from the last two readings. `cached`: file pages are counted as used
+ * memory. Returns false if the container is not measured, or has not been for too long. */
 bool measure_rate(const struct usage *u, bool cached, uint64_t now_ms, int64_t ret[RP_NR_AMOUNTS]);
 /* Adds a reading of the node. `others`: usage of pods and applications at that time; NULL: not all
  * of them are measured. */

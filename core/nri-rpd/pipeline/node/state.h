@@ -66,7 +66,7 @@ static inline uint64_t window_ms(const struct noderes *n)
 	return 1000 * (uint64_t)n->strategy.values[RP_NR_AGGREGATE_SECONDS];
 }
 
-/* Returns true if file pages count as used memory. */
+/* Returns true if file pages are counted as used memory. */
 static inline bool counts_cached(const struct noderes *n)
 {
 	return n->strategy.values[RP_NR_MEMORY_COLLECT] == RP_NR_COLLECT_WITH_CACHE;

@@ -83,7 +83,7 @@ struct request_about {
  * containers are adopted from the request.
  */
 void request_begin(struct pipeline *p, enum request r);
-/* Admits a pod. Returns 1 if resource plugins have to be asked first: call request_pause(),
+/* Admits a pod. Returns 1 if resource plugins have to be queried first: call request_pause(),
  * request_hold(), request_begin() and then request_pod_granted(). */
 int request_run_pod(struct pipeline *p, const struct pod_desc *pod, struct err *err);
 int request_pod_granted(struct pipeline *p, const struct pod_desc *pod, struct err *err);

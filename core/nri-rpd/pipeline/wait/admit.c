@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission of pods: waits for the pod feed, asks the policy, and releases grants of pods that have
- * ended. */
+/* Admission of pods: waits for the pod feed, requests admission from the policy, and releases
+ * grants of pods that have ended. */
 #include "core/nri-rpd/pipeline/wait/admit.h"
 
 #include "core/nri-rpd/cache/feed.h"

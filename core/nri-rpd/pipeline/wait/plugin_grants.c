@@ -300,8 +300,8 @@ static int stage_one(const struct granted *g, const Grants__Grants *all, const G
 	return g->comes ? put_extras(g, all, from, err) : 0;
 }
 
-/* Reverts values that no plugin grants any more: the container counts as unpinned, memory nodes and
- * limit become those requested. */
+/* Reverts values that no plugin grants any more: the container is treated as unpinned, and memory
+ * nodes and limit become the requested ones. */
 static void take_back(const struct granted *g)
 {
 	struct pipeline *p = g->p;

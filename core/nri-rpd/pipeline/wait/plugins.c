@@ -213,7 +213,7 @@ static bool has_other_sandbox(const struct pipeline *p, const struct pod *pod)
 	return first && (first != pod || first->uid_next);
 }
 
-/* Notifies the plugins that a pod is gone, unless it has another sandbox. */
+/* Notifies the plugins that a pod was removed, unless it has another sandbox. */
 void plugins_pod_gone(struct pipeline *p, const struct pod *pod)
 {
 	const struct plugins *s = &p->wait.plugins;

@@ -78,7 +78,7 @@ struct plugin_source {
 
 /* ---- for the source -------------------------------------------------------------------------- */
 
-/* Sets the source; NULL: the agent is gone. Outstanding questions get no answer then. */
+/* Sets the source; NULL: the agent has disconnected. Outstanding questions then get no answer. */
 void pipeline_plugins_source(struct pipeline *p, const struct plugin_source *source);
 /* Replaces the list of plugins. Allocations of plugins that are not listed are dropped. -E2BIG,
  * -ENOMEM. */
