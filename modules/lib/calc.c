@@ -12,7 +12,9 @@ const char *const calc_amount_names[RP_NR_AMOUNTS] = {"cpu", "memory"};
 
 int64_t calc_percent(int64_t value, int64_t percent)
 {
-	const __int128 most = 4 * RP_NR_AMOUNT_MAX; /* a strategy may configure any percentage */
+	/* A strategy may configure any percentage, so the result is limited to what can be summed
+	 * up in int64_t. */
+	const __int128 most = 4 * RP_NR_AMOUNT_MAX;
 	__int128 part = (__int128)value * percent / 100;
 	return (int64_t)(part > most ? most : part < -most ? -most : part);
 }

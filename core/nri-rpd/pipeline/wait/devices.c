@@ -446,7 +446,7 @@ static uint64_t devices_until(uint64_t received_ns, uint64_t limit_ms)
 	return clock_ms() < end ? end : 0;
 }
 
-/* Returns a limit of at most half of the runtime's timeout. */
+/* Returns the time limit of a wait in ms: `most`, or half of the runtime's timeout if less. */
 static uint64_t wait_limit(const struct pipeline *p, uint64_t most)
 {
 	uint64_t half = request_allowed_ms(p) / 2;
