@@ -379,7 +379,7 @@ struct search {
 	struct kubepods *k;
 	const char *cgroup;
 	unsigned depth, *left;
-	bool deeper; /* the names of this level have been checked */
+	bool deeper; /* second pass: searches the folders below; the first compares the names */
 };
 
 static int kubepods_search(struct search *s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remarks of cases about themselves. */
+/* Functions by which a case reports: check_note() adds a line to its output, check_doing() sets the
+ * activity that is named after a crash or hang, check_skip() ends it as skipped with a reason. */
 #include "core/nri-rp-modcheck/check.h"
 
 #include <stdarg.h>

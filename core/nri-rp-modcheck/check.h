@@ -4,7 +4,7 @@
  * pipeline (core/nri-rpd/pipeline) on made-up machines. Each case is a forked child
  * (core/nri-rpd/host/trial.h), so a crash or a hang is an ordinary failure.
  *
- *   check.c             the types of all files, and what cases say of themselves
+ *   check.c             types of all files; notes, activities and reasons of cases
  *   main.c              options, list of cases, runs each case in a child
  *   machines.c          machines as trees of files below sys/ and proc/
  *   fixture.c           files that controllers read and write on a node
@@ -155,6 +155,7 @@ extern const struct check_group static_cases, abi_cases, life_cases, place_cases
 	value_cases, annotation_cases, work_cases, fault_cases, report_cases, controller_cases,
 	creation_cases, calculator_cases;
 
+/* Adds a line to the output of the case. */
 void check_note(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Sets the activity to name in reports of a crash or a hang, in addition to the function. "":
  * none. */

@@ -46,8 +46,8 @@ static json_t *cluster_get(const struct cli *cli, const char *what)
 /* Reads the custom resources of all kinds in the group; an empty list if there are no kinds. */
 static json_t *cluster_policies(const struct cli *cli)
 {
-	static const char *const argv[] = {"kubectl", "api-resources", "--api-group=" GROUP,
-					   "-o",      "name",	       NULL};
+	static const char group[] = "--api-group=" GROUP;
+	static const char *const argv[] = {"kubectl", "api-resources", group, "-o", "name", NULL};
 	struct buf names = BUF_INIT, kinds = BUF_INIT;
 	json_t *list = NULL;
 	if (!cluster_kubectl(cli, argv, &names)) {

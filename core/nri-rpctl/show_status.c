@@ -189,11 +189,11 @@ static void show_agent(struct out *o, const json_t *doc)
 		show_status_field(o, "Agent", "not connected: %s", js(a, "error"));
 	if (!json_is_object(claims))
 		return;
-	show_status_field(
-		o, "  claims", "%s, devices with a known place: %lld of %lld",
-		show_status_count(claims, "known", "claim", "claims", text),
-		(long long)ji(claims, "located_devices"),
-		(long long)(ji(claims, "located_devices") + ji(claims, "unlocated_devices")));
+	show_status_field(o, "  claims", "%s, devices with a known place: %lld of %lld",
+			  show_status_count(claims, "known", "claim", "claims", text),
+			  (long long)ji(claims, "located_devices"),
+			  (long long)ji(claims, "located_devices") +
+				  (long long)ji(claims, "unlocated_devices"));
 	if (json_is_string(json_object_get(claims, "unlocated")))
 		show_status_field(o, "  unlocated", "%s", js(claims, "unlocated"));
 	if (json_is_string(json_object_get(claims, "without_claim")))

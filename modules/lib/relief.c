@@ -142,7 +142,8 @@ int64_t relief_rank(int64_t size, int64_t lacks, uint32_t moves)
 	return size >= part ? size : INT64_MAX - size;
 }
 
-/* Returns relief_rank() of an item, with what its unit would lack if it were the wanted one. */
+/* Returns relief_rank() of an item. The amount that lacks is the wanted size minus what is free in
+ * the unit of the item. */
 static int64_t search_rank(const struct search *s, uint32_t item)
 {
 	const struct relief_item *it = &s->items[item];

@@ -18,7 +18,7 @@ struct txn;
 struct stage {
 	struct ctr *ctr;
 	struct decision next;
-	struct stage *link; /* touched containers, in order of the first touch */
+	struct stage *link; /* stage of the container that was changed next; NULL: last */
 	bool counted;
 };
 

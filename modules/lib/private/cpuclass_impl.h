@@ -78,7 +78,7 @@ struct seat {
 	bool touched; /* the CPU has been in a class under this or an earlier configuration */
 };
 #define WITH_TURBO 0x8000u
-#define CLOS_SHIFT 8u /* CLOS + 1; 0: unchanged */
+#define CLOS_SHIFT 8u /* position of the CLOS: CLOS + 1, or 0 if it is unchanged */
 
 struct die {
 	uint32_t package, die;
