@@ -112,12 +112,44 @@ static void test_misfit_says_why(void **state)
 	fake_host_free(f);
 }
 
+/* Checks that a container keeps the CPU that another policy assigned to it, except if another
+ * container fits only without it. Such a configuration is not refused. */
+static void test_misfit_beside_adopted(void **state)
+{
+	(void)state;
+	static const char config[] = "{reservedResources: {cpu: \"cpuset:0\"}}";
+	const struct fake_machine m = {
+		.packages = 2, .nodes = 2, .cores = 2, .threads = 2, .isolated = "14-15"};
+	static const struct {
+		int64_t wide; /* request, of 13 CPUs that are neither reserved nor isolated */
+		const char *cpus; /* of the container that was assigned CPU 2 */
+	} rows[] = {{11500, "2"}, {12500, "14"}};
+	for (uint32_t i = 0; i < 2; i++) {
+		struct fake_host *f = start(&m, config);
+		rp_ctr one = fake_ctr(f, &(struct fake_ctr){.name = "one",
+							    .qos = RP_QOS_GUARANTEED,
+							    .state = RP_STATE_RUNNING,
+							    .cpu_request = 1000});
+		fake_decide(f, one, "2", NULL, NULL);
+		rp_ctr wide = fake_ctr(f, &(struct fake_ctr){.name = "wide",
+							     .qos = RP_QOS_BURSTABLE,
+							     .state = RP_STATE_RUNNING,
+							     .cpu_request = rows[i].wide});
+		if (fake_configure(f, config))
+			fail_msg("configuration refused: %s", fake_error(f));
+		assert_string_equal(fake_cpus(f, one), rows[i].cpus);
+		assert_null(fake_degraded(f, wide));
+		fake_host_free(f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cold_start),
 		cmocka_unit_test(test_machines),
 		cmocka_unit_test(test_misfit_says_why),
+		cmocka_unit_test(test_misfit_beside_adopted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
