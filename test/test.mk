@@ -189,6 +189,8 @@ $(GRPC_TESTS): LIBS_DAEMON += -lnghttp2
 $(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_cri) $(O)/test/t_bridge_edit: $(O)/core/nri-rp-bridge/cri_edit.o \
 		$(O)/core/nri-rp-bridge/cri_info.o
 
+$(O)/test/t_bridge_proxy: LIBS_DAEMON += -lnghttp2
+
 # The test plays those that tell it of pods.
 $(O)/test/t_bridge_podlist: $(O)/core/nri-rp-bridge/podlist.o
 

@@ -12,7 +12,7 @@
 #include "test/unit/fake_host.h"
 
 #define N_POOLS 2u
-#define FOREIGN 65u /* its bit in a mask of 64 pools is the bit of pool 1 */
+#define FOREIGN 65u /* a shift by 65 bits selects pool 1 */
 
 struct rp_plan {
 	uint32_t n; /* pools of the plan */

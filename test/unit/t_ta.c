@@ -122,7 +122,7 @@ static void test_misfit_beside_adopted(void **state)
 		.packages = 2, .nodes = 2, .cores = 2, .threads = 2, .isolated = "14-15"};
 	static const struct {
 		int64_t wide; /* request, of 13 CPUs that are neither reserved nor isolated */
-		const char *cpus; /* of the container that was assigned CPU 2 */
+		const char *cpus; /* CPUs of "one" afterwards */
 	} rows[] = {{11500, "2"}, {12500, "14"}};
 	for (uint32_t i = 0; i < 2; i++) {
 		struct fake_host *f = start(&m, config);
