@@ -116,13 +116,14 @@ static bool classify_special(struct rp_instance *inst, struct request *r)
 	return true;
 }
 
-static void take_whole(struct request *r, const struct preference *isolated, bool isolate)
+/* Requests exclusive CPUs. isolated: the preference for isolated CPUs; NULL: they are not used. */
+static void take_whole(struct request *r, const struct preference *isolated)
 {
 	r->type = GRANT_NORMAL;
 	r->full = r->info.cpu_request / 1000;
 	r->fraction = r->info.cpu_request % 1000;
-	r->isolate = isolate && isolated->value;
-	place_request_because(r, r->isolate ? isolated->at : NULL,
+	r->isolate = isolated && isolated->value;
+	place_request_because(r, isolated && isolated->value ? isolated->at : NULL,
 			      "Guaranteed, %lldm: %lld exclusive CPU%s%s%s",
 			      (long long)r->info.cpu_request, (long long)r->full,
 			      r->full == 1 ? "" : "s", r->isolate ? " (isolated if possible)" : "",
@@ -165,14 +166,14 @@ static void classify_guaranteed(struct rp_instance *inst, struct request *r)
 				      (long long)request);
 		return;
 	}
-	take_whole(r, &isolated, one || !whole || isolated.annotated);
+	take_whole(r, one || !whole || isolated.annotated ? &isolated : NULL);
 	r->strict_isolated = strict && r->isolate;
 }
 
 static void place_request_classify(struct rp_instance *inst, struct request *r)
 {
 	if (r->info.flags & RP_CTR_CLAIM) {
-		take_whole(r, NULL, false);
+		take_whole(r, NULL);
 		return;
 	}
 	if (classify_special(inst, r))
