@@ -238,11 +238,12 @@ static int32_t sync_adopt(struct rp_instance *inst, int32_t n)
 static int32_t sync_keep_claim(struct rp_instance *inst, rp_ctr ctr)
 {
 	struct rp_ctr_info info;
+	struct rp_idset none = {0};
 	int32_t e = ctr_info(&inst->h, ctr, &info);
 	if (e || !(info.flags & RP_CTR_CLAIM))
 		return e;
 	e = reinstate_one(inst, ctr, false);
-	return e ? e : adopt_one(inst, ctr, rp_ids_none());
+	return e ? e : adopt_one(inst, ctr, rp_ids_of(&none));
 }
 
 /* ---- placing --------------------------------------------------------------------------------- */
