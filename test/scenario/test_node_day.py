@@ -146,7 +146,7 @@ def draw(seen, load):
 def node(make_node):
     strategy = {'enable': True, 'cpuReclaimThresholdPercent': THRESHOLD, 'metricReportIntervalSeconds': PASS_S, 'metricAggregateDurationSeconds': WINDOW_S,
                 'updateTimeThresholdSeconds': AGE_S, 'resourceDiffThreshold': DIFF, 'degradeTimeMinutes': DEGRADE_S // 60}
-    config = {'policy': 'none', 'calculators': ['batch'], 'nodeResources': {'strategy': strategy}, 'metrics': {'collectInterval': '%ds' % READ_S}}
+    config = {'policy': 'none', 'calculators': ['batch'], 'nodeResources': {'strategy': strategy}, 'metrics': {'collectInterval': '%ds' % READ_S, 'listen': ''}}
     node = make_node(config, start=False, daemon=fast_daemon(SPEED))
     put_machine(node)
     node.start()

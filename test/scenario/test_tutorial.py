@@ -23,7 +23,8 @@ def test_tutorial(make_node):
     node.create('web', ctr('web', '2', '64Mi'))
     config, commands = tutorial()
     assert [c[0] for c in commands] == ['doctor', 'config', 'plan', 'reload', 'confirm', 'status', 'topology', 'containers', 'explain']
-    pathlib.Path(node.paths['config']).write_text(config)
+    # other tests may use the default address of the metrics at the same time
+    pathlib.Path(node.paths['config']).write_text(config + "metrics:\n  listen: ''\n")
     for words in commands:
         done = ctl(node, *[node.paths['config'] if w == '/etc/nri-rp/rp.conf' else w for w in words])
         assert done.code == 0 or words[0] == 'doctor', (words, done)
