@@ -13,10 +13,11 @@
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rp-agent/slices.h"
 #include "core/nri-rp-agent/watch.h"
 
 #define LOG_SOURCE "places"
-#define SLICES_PATH "/apis/resource.k8s.io/v1/resourceslices"
+#define SLICES_PATH SLICES_GROUP "/resourceslices"
 #define STANDARD "resource.kubernetes.io/"
 #define ARENA_BLOCK 1024u
 #define ARENA_MAX (256u << 10) /* largest memory of one resource slice, in bytes */

@@ -26,7 +26,7 @@
 
 struct slices {
 	struct kube *kube;
-	char *node, *driver, *name, *uid; /* `uid` is that of the Node object; NULL: not seen yet */
+	char *node, *driver, *name, *uid; /* uid: UID of the Node object; NULL: not seen yet */
 	struct writer *writer, *remover; /* remover NULL: nothing was removed yet */
 	struct watch *watch; /* watch of the published slice; NULL: nothing is published */
 	json_t *devices; /* devices to publish; NULL: none */

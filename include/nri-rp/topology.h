@@ -88,7 +88,7 @@ struct rp_node_info {
 	uint32_t size;
 	uint32_t id;
 	uint32_t type; /* RP_MEM_… */
-	uint32_t normal; /* 1: the node has memory besides that of ZONE_MOVABLE */
+	uint32_t normal; /* 1: the node has memory outside ZONE_MOVABLE */
 	uint64_t memory; /* bytes */
 	struct rp_ids cpus;
 	/* package and die of its CPUs; of the closest node with CPUs if it has none

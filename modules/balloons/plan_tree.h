@@ -24,7 +24,7 @@ enum tree_level {
 	TREE_THREAD,
 	TREE_N_LEVELS
 };
-/* largest depth of a tree: its levels and that of the class */
+/* largest depth of a tree: its levels, and the level of the class */
 #define TREE_DEPTH_MAX (TREE_N_LEVELS + 1u)
 
 struct tree_node {

@@ -144,15 +144,21 @@ static bool is_left_alone(const struct life *l, const struct rp_ctr_info *info)
 	return info->flags & RP_CTR_PRESERVE_CPU && !l->ops->sees_preserved;
 }
 
+/* Begins a transaction about one container and reads the container. */
+static int32_t life_do_open(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
+			    struct rp_ctr_info *ret)
+{
+	int32_t r = life_do_begin(inst, txn);
+	return r ? r : ctr_info(&life_of(inst)->h, ctr, ret);
+}
+
 static int32_t life_do_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 			     int32_t (*op)(struct rp_instance *inst, rp_txn txn,
 					   const struct rp_ctr_info *info))
 {
 	const struct life *l = life_of(inst);
 	struct rp_ctr_info info;
-	int32_t r = life_do_begin(inst, txn);
-	if (!r)
-		r = ctr_info(&l->h, ctr, &info);
+	int32_t r = life_do_open(inst, txn, ctr, &info);
 	if (r)
 		return r;
 	if (!is_left_alone(l, &info))
@@ -486,9 +492,7 @@ static int32_t life_claim(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, cons
 {
 	const struct life *l = life_of(inst);
 	struct rp_ctr_info info;
-	int32_t r = life_do_begin(inst, txn);
-	if (!r)
-		r = ctr_info(&l->h, ctr, &info);
+	int32_t r = life_do_open(inst, txn, ctr, &info);
 	if (r)
 		return r;
 	r = l->ops->claim(inst, txn, &info, device);

@@ -80,7 +80,7 @@ struct memalloc_move {
 struct memalloc_node {
 	uint32_t id;
 	uint32_t type; /* MEMALLOC_DRAM, _PMEM or _HBM */
-	uint32_t normal; /* 1: the node has memory besides that of ZONE_MOVABLE */
+	uint32_t normal; /* 1: the node has memory outside ZONE_MOVABLE */
 	uint32_t pad;
 	uint64_t bytes; /* memory of the node; 0: none, and the node is never part of a result */
 };

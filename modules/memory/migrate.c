@@ -251,7 +251,7 @@ static void migrate_take(struct memory_migrations *m, const struct rp_plan *c, s
 	} else if (s->outcome == MEMORY_MOVE_ON) {
 		migrate_say(m, at, RP_APPLY_PENDING, "%u MiB moved so far",
 			    migrate_mib(at->n_moved));
-		/* only absent pages were found: the next step is for another container */
+		/* All pages of this step are absent, so the next step serves another container. */
 		if (!s->n_moved)
 			migrate_rotate(m);
 	} else if (++at->n_early < EARLY_TRIES_MAX) {

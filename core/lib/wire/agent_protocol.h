@@ -20,7 +20,7 @@
 
 /* time limit for trying and applying a pushed configuration */
 #define AGENT_CONFIG_TIMEOUT_MS 60000u
-/* time limit of an eviction; longer than that of the API server */
+/* time limit of an eviction, longer than the limit of the API server */
 #define AGENT_EVICT_TIMEOUT_MS 45000u
 #define AGENT_EVENTS_MAX 32u /* largest number of events per message */
 #define AGENT_ADJUSTMENTS "Adjustments" /* kind of the object of SetAdjustments */
