@@ -202,6 +202,8 @@ class PodsKubelet:
                 event = events.pop(0) if events else None
             if not event:
                 return
+            if event[0] is None:
+                context.abort(*event[1])
             yield PODS.WatchPodsEvent(type=event[0], pod=event[1].SerializeToString() if event[1] else b'')
 
     def _send(self, events, event):
@@ -235,11 +237,15 @@ class PodsKubelet:
         self.pods[name] = pod
         self._tell(kind, pod)
 
-    def delete(self, name):
-        """Only name, namespace and UID are certain in the last event of a pod."""
-        pod = PODS.Pod()
-        pod.metadata.CopyFrom(self.pods.pop(name).metadata)
-        self._tell(DELETED, pod)
+    def delete(self, name, kind=DELETED):
+        """The kubelet's last event of a pod has only name, namespace and UID."""
+        old, pod = self.pods.pop(name).metadata, PODS.Pod()
+        pod.metadata.name, pod.metadata.namespace, pod.metadata.uid = old.name, old.namespace, old.uid
+        self._tell(kind, pod)
+
+    def drop(self):
+        """Ends all streams as the kubelet ends those of a client that reads too slowly."""
+        self._tell(None, (grpc.StatusCode.RESOURCE_EXHAUSTED, 'watch client channel closed'))
 
 
 class Odd:

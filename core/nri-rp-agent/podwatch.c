@@ -135,7 +135,8 @@ static void podwatch_synced(struct podwatch *w)
 static void podwatch_take(const struct podwatch *w, const Kubeletpods__WatchPodsEvent *m)
 {
 	json_t *pod = podwatch_json(m->pod.data, m->pod.len);
-	bool gone = m->type == KUBELETPODS__EVENT_TYPE__DELETED;
+	/* the kubelet sends name, namespace and UID of a removed pod, and no specification */
+	bool gone = m->type == KUBELETPODS__EVENT_TYPE__DELETED || !json_object_get(pod, "spec");
 	if (pod)
 		w->fn(gone ? WATCH_GONE : WATCH_OBJECT, pod, NULL, w->arg);
 	else

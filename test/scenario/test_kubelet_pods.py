@@ -115,6 +115,20 @@ def test_the_kubelet_restarts(alone):
     assert not c.feed()['problem']
 
 
+def test_the_kubelet_ends_the_stream_of_a_slow_client(alone):
+    c = alone()
+    c.kubelet.put('a', ('app', {'cpu': '1'}, {}))
+    c.kubelet.put('b', ('app', {'cpu': '1'}, {}))
+    c.knows(2)
+    c.kubelet.delete('b', kind=9)  # a pod without a specification has been removed, whatever the event's type
+    c.knows(1)
+    c.kubelet.drop()
+    eventually(lambda: 'watch client channel closed' in c.feed()['problem'])
+    assert c.feed()['pods'] == 1 and c.feed()['current']
+    eventually(lambda: not c.feed()['problem'])
+    c.knows(1)
+
+
 def test_no_such_method_and_no_socket(alone):
     """Without a cluster requests are those of the runtime, and status and doctor say why."""
     c = alone(method='Other')
