@@ -73,6 +73,9 @@ bool import_kubelet(struct import *im, rp_cfg root)
 				"by NUMA node");
 	import_note(im, "switch off the kubelet's CPU manager: cpuManagerPolicy: none, and remove "
 			"/var/lib/kubelet/cpu_manager_state");
+	if (conf_get(root, "memoryManagerPolicy"))
+		import_note(im, "switch off the kubelet's memory manager: memoryManagerPolicy: "
+				"None, and remove /var/lib/kubelet/memory_manager_state");
 	return true;
 }
 

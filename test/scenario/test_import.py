@@ -22,7 +22,8 @@ PODPOOLS = {'policy': {'Active': 'podpools', 'ReservedResources': {'CPU': 1}, 'p
 DYNAMIC = {'policy': {'Active': 'dynamic-pools', 'AvailableResources': {'CPU': 'cpuset:1-15'}, 'dynamic-pools': {
     'PinCPU': True, 'ReservedPoolNamespaces': ['logs'], 'DynamicPoolTypes': [{'Name': 'p', 'Namespaces': ['p*'], 'CPUClass': 'fast', 'AllocatorPriority': 1}]}}}
 KUBELET = {'kind': 'KubeletConfiguration', 'cpuManagerPolicy': 'static', 'reservedSystemCPUs': '0,8', 'cpuManagerPolicyOptions': {'full-pcpus-only': 'true'},
-           'topologyManagerPolicy': 'restricted', 'memoryManagerPolicy': 'Static'}
+           'topologyManagerPolicy': 'restricted', 'memoryManagerPolicy': 'Static',
+           'reservedMemory': [{'numaNode': 0, 'limits': {'memory': '1Gi', 'hugepages-2Mi': '64Mi'}}]}
 CMK = {'pools': {'exclusive': {'exclusive': True, 'cpuLists': [{'Cpuset': '2,10', 'Socket': 0}, {'Cpuset': '3,11', 'Socket': 0}]},
                  'infra': {'cpuLists': [{'Cpuset': '0-1', 'Socket': 0}]}}}
 WEKA = {'image': {'repository': 'example/weka-nri-cpuset'}, 'config': {'plugin': {'index': '200'}, 'cpu': {'min_shared_cpus': 2},
@@ -56,7 +57,8 @@ def imported(tmp_path, *documents):
         'availableResources': {'cpu': 'cpuset:1-15'}, 'pinCPU': True, 'reservedPoolNamespaces': ['logs'],
         'dynamicPoolTypes': [{'name': 'p', 'namespaces': ['p*'], 'cpuClass': 'fast', 'allocatorPriority': 'normal'}]}}, []),
     (KUBELET, {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0,8'}, 'cpuManagerPolicyOptions': {'full-pcpus-only': True},
-                                              'topologyManagerPolicy': 'restricted', 'pinMemory': True}}, ['cpuManagerPolicy: none']),
+                                              'topologyManagerPolicy': 'restricted', 'pinMemory': True}},
+     ['cpuManagerPolicy: none', 'memoryManagerPolicy: None', 'reservedMemory: ']),
     (CMK, {'policy': 'static-pools', 'static-pools': {'pools': {
         'exclusive': {'exclusive': True, 'cpuLists': [{'cpuset': '2,10', 'socket': 0}, {'cpuset': '3,11', 'socket': 0}]},
         'infra': {'cpuLists': [{'cpuset': '0-1', 'socket': 0}]}}}}, ['exclusive-cores']),

@@ -145,9 +145,9 @@ struct cache *txn_cache(const struct txn *t)
 	return t->cache;
 }
 
-bool cache_owned(const struct cache *c)
+uint32_t cache_owned(const struct cache *c)
 {
-	return c->n_owned != 0;
+	return c->n_owned;
 }
 
 struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr)

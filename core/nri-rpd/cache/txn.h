@@ -87,10 +87,10 @@ void txn_rollback(struct txn *t);
 /* Ends a transaction; an uncommitted one is rolled back. */
 void txn_end(struct txn *t);
 
-/* Reads committed decisions: cache_owned() returns true if any container has exclusive CPUs;
+/* Reads committed decisions: cache_owned() returns the number of exclusive CPUs of all containers;
  * ctr_exclusive() returns a container's exclusive CPUs that it shares with no member of a group, or
  * NULL. */
-bool cache_owned(const struct cache *c);
+uint32_t cache_owned(const struct cache *c);
 struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr);
 
 /* Returns the id of the running transaction; 0: none. */

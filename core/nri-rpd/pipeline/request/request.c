@@ -376,23 +376,29 @@ static void tell_withheld(struct pipeline *p, struct ctr *ctr)
 #define HOLDERS_NOTED 8u
 
 /* Notes in the trail of a container that the policy refuses which containers have exclusive
- * CPUs. */
+ * CPUs. Stops when all of these CPUs are named, so that most containers are not visited. */
 static void request_note_holders(struct pipeline *p, struct ctr *refused)
 {
 	_cleanup_(buf_fini) struct buf line = BUF_INIT;
 	char cpus[128]; /* a longer list is cut */
 	unsigned n = 0;
+	uint32_t owned = cache_owned(p->env.cache);
+	struct rp_idset named;
 	struct ctr *ctr;
+	rp_idset_clear(&named);
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		if (n > HOLDERS_NOTED || rp_ids_count(rp_ids_of(&named)) >= owned)
+			break;
 		if (ctr == refused || !ctr_live(ctr->cur.state) || !ctr->cur.exclusive ||
 		    !ctr->cur.exclusive->count || n++ >= HOLDERS_NOTED)
 			continue;
+		rp_idset_or(&named, rp_ids_of(&named), ctr->cur.exclusive->ids);
 		(void)rp_ids_format(ctr->cur.exclusive->ids, cpus, sizeof cpus);
 		(void)buf_printf(&line, "%s%s %s", n > 1 ? ", " : "exclusive CPUs belong to ",
 				 ctr->full_name, cpus);
 	}
 	if (n > HOLDERS_NOTED)
-		(void)buf_printf(&line, " and %u more containers", n - HOLDERS_NOTED);
+		(void)buf_printf(&line, " and more containers");
 	if (n)
 		host_note(p->env.cache, refused, buf_text(&line));
 }
