@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-agent/claim_work.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "core/nri-rp-agent/slices.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/clock.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
@@ -25,7 +27,7 @@
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789.-"
 
 /* A request of the kubelet; its memory lives in the arena until the answer. NULL in a job: the
- * claim is being reconciled. */
+ * claim is being reconciled or checked. */
 struct batch {
 	struct arena *arena;
 	struct unary *unary;
@@ -44,7 +46,10 @@ struct job {
 	/* the claim's entries in the response of its batch; NULL: the job reconciles */
 	Dra__Prepared *prepared;
 	Dra__Unprepared *unprepared;
+	struct rpc_request *check; /* the daemon's request to check the claim; NULL: none */
 	struct kube_call *get;
+	/* times (clock_ns) of the start, and of the API server's answer; 0: none yet */
+	uint64_t began_ns, read_ns;
 	struct job *prev, *next;
 };
 
@@ -76,6 +81,8 @@ static void job_end(struct job *j)
 	struct batch *b = j->batch;
 	DL_DELETE(j->work->jobs, j);
 	kube_cancel(j->get);
+	if (j->check)
+		(void)rpc_reply(j->check, NULL);
 	free(j->uid);
 	free(j->ns);
 	free(j->name);
@@ -101,7 +108,7 @@ __attribute__((format(printf, 2, 3))) static void job_fail(struct job *j, const 
 		j->prepared->error = text ? text : no_memory;
 	if (j->unprepared)
 		j->unprepared->error = text ? text : no_memory;
-	if (!j->batch)
+	if (!j->batch && !j->check)
 		(void)loop_timer_arm(j->work->again, RECONCILE_MS);
 	job_end(j);
 }
@@ -169,6 +176,16 @@ static void job_release(struct job *j)
 
 /* ---- allocation ------------------------------------------------------------------------------ */
 
+/* Ends the job of an allocated claim. */
+static void job_done(struct job *j)
+{
+	uint64_t now = clock_ns();
+	log_debug("claim %s/%s: ready after %" PRIu64 " us, of which the API server took %" PRIu64
+		  " us",
+		  j->ns, j->name, (now - j->began_ns) / 1000, (j->read_ns - j->began_ns) / 1000);
+	job_end(j);
+}
+
 static void on_allocated(const struct rpc_result *result, void *arg)
 {
 	struct job *j = arg;
@@ -188,7 +205,7 @@ static void on_allocated(const struct rpc_result *result, void *arg)
 	else if (j->batch && !job_describe(j))
 		job_fail(j, "out of memory");
 	else
-		job_end(j);
+		job_done(j);
 }
 
 static int job_keep(struct job *j, const struct claim_object *o)
@@ -225,7 +242,8 @@ static void on_object(const struct kube_answer *answer, void *arg)
 	int r = answer->error ? answer->error
 			      : claim_object_read(answer->body, j->uid, j->work->config.driver,
 						  j->work->config.pool, &o, &err);
-	if (!j->batch && (r == -ENOENT || (!answer->error && r == -ESTALE))) {
+	j->read_ns = clock_ns();
+	if (!j->batch && !j->check && (r == -ENOENT || (!answer->error && r == -ESTALE))) {
 		log_notice("claim %s/%s does not exist any more: releasing it", j->ns, j->name);
 		job_release(j);
 	} else if (r) {
@@ -241,8 +259,12 @@ static void job_read(struct job *j)
 {
 	_free_ char *path =
 		str_printf(SLICES_GROUP "/namespaces/%s/resourceclaims/%s", j->ns, j->name);
-	const struct kube_request request = {
-		.method = "GET", .path = path, .timeout_ms = GET_MS, .done = on_object, .arg = j};
+	const struct kube_request request = {.method = "GET",
+					     .path = path,
+					     .timeout_ms = GET_MS,
+					     .urgent = j->batch || j->check,
+					     .done = on_object,
+					     .arg = j};
 	j->get = path ? kube_call(j->work->config.kube, &request) : NULL;
 	if (!j->get)
 		job_fail(j, "too many requests to the API server wait");
@@ -261,8 +283,12 @@ static struct job *job_new(struct claim_work *w, struct batch *b, const char *ui
 	struct job *j = calloc(1, sizeof *j);
 	if (!j)
 		return NULL;
-	*j = (struct job){
-		.work = w, .batch = b, .uid = strdup(uid), .ns = strdup(ns), .name = strdup(name)};
+	*j = (struct job){.work = w,
+			  .batch = b,
+			  .uid = strdup(uid),
+			  .ns = strdup(ns),
+			  .name = strdup(name),
+			  .began_ns = clock_ns()};
 	DL_APPEND(w->jobs, j);
 	if (b)
 		b->waiting++;
@@ -272,15 +298,14 @@ static struct job *job_new(struct claim_work *w, struct batch *b, const char *ui
 	return NULL;
 }
 
-/* Ends the comparison of a claim that is released now: the comparison would allocate it again. */
+/* Ends the comparisons of a claim that is released now: a comparison would allocate it again. */
 static void work_end_comparison(struct claim_work *w, const char *uid)
 {
-	struct job *j;
-	DL_FOREACH (w->jobs, j) {
-		if (!j->batch && j->get && str_eq(j->uid, uid)) {
+	struct job *j, *next;
+	DL_FOREACH_SAFE(w->jobs, j, next)
+	{
+		if (!j->batch && j->get && str_eq(j->uid, uid))
 			job_end(j);
-			return;
-		}
 	}
 }
 
@@ -345,20 +370,35 @@ void claim_work_serve(struct claim_work *w, struct unary *u, const Dra__ClaimsRe
 	batch_release(b);
 }
 
-/* ---- comparison after a start ---------------------------------------------------------------- */
+/* ---- comparison with the API server --------------------------------------------------------- */
+
+static void work_compare(struct claim_work *w, const char *uid, const char *ns, const char *name,
+			 struct rpc_request *check)
+{
+	struct job *j = work_good_name(ns) && work_good_name(name) && work_good_name(uid)
+				? job_new(w, NULL, uid, ns, name)
+				: NULL;
+	if (j) {
+		j->check = check;
+		job_read(j);
+	} else if (check) {
+		(void)rpc_reply(check, NULL);
+	}
+}
+
+void claim_work_check(struct claim_work *w, const Agent__Claim *m, struct rpc_request *req)
+{
+	work_compare(w, m->uid, m->namespace_, m->name, req);
+}
 
 static void work_reconcile_one(const char *uid, const char *ns, const char *name, void *arg)
 {
 	struct claim_work *w = arg;
-	struct job *j;
+	const struct job *j;
 	DL_FOREACH (w->jobs, j)
 		if (str_eq(j->uid, uid))
 			return; /* the claim has a job already */
-	j = work_good_name(ns) && work_good_name(name) && work_good_name(uid)
-		    ? job_new(w, NULL, uid, ns, name)
-		    : NULL;
-	if (j)
-		job_read(j);
+	work_compare(w, uid, ns, name, NULL);
 }
 
 static void on_listed(const struct rpc_result *result, void *arg)

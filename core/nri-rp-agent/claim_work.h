@@ -30,6 +30,8 @@ struct claim_work *claim_work_free(struct claim_work *w); /* accepts NULL; retur
 /* Prepares or unprepares claims, and answers u. */
 void claim_work_serve(struct claim_work *w, struct unary *u, const Dra__ClaimsRequest *m,
 		      bool prepare);
+/* Reads a claim that the daemon has, sends its pods to the daemon, and answers req. */
+void claim_work_check(struct claim_work *w, const Agent__Claim *m, struct rpc_request *req);
 /* Compares all claims of the daemon and all CDI files with the API server, and releases those whose
  * claim was deleted. */
 void claim_work_reconcile(struct claim_work *w);

@@ -184,6 +184,12 @@ static void tell(const Agent__TellRequest *m, void *arg)
 	report_tell(c->report, m);
 }
 
+static void check_claim(const Agent__Claim *m, struct rpc_request *req, void *arg)
+{
+	const struct cluster *c = arg;
+	dra_check_claim(c->dra, m, req);
+}
+
 static int find_node(struct cluster *c, const char *given, struct err *err)
 {
 	char host[HOST_NAME_MAX + 1] = "";
@@ -288,6 +294,7 @@ int cluster_new(const struct cluster_config *config, struct cluster **ret, struc
 					 .publish = publish,
 					 .evict = evict,
 					 .tell = tell,
+					 .check_claim = check_claim,
 					 .arg = c};
 	c->bridge_client = (struct link_client){.connected = bridge_connected, .arg = c};
 	link_set_client(config->link, &c->client);

@@ -209,6 +209,11 @@ int dra_take(struct dra *d, const Agent__PublishedRequest *m)
 	return r;
 }
 
+void dra_check_claim(struct dra *d, const Agent__Claim *m, struct rpc_request *req)
+{
+	claim_work_check(d->work, m, req);
+}
+
 void dra_daemon_connected(struct dra *d)
 {
 	if (d->enabled)

@@ -31,6 +31,8 @@ struct dra *dra_new(const struct dra_config *config); /* NULL: no memory */
 struct dra *dra_free(struct dra *d);
 /* Starts or stops the driver, and sets the devices. Returns 0, -E2BIG or -ENOMEM. */
 int dra_take(struct dra *d, const Agent__PublishedRequest *m);
+/* Sends the pods of a claim to the daemon again, then answers req. */
+void dra_check_claim(struct dra *d, const Agent__Claim *m, struct rpc_request *req);
 /* Call when the daemon has connected: it may have lost its claims. */
 void dra_daemon_connected(struct dra *d);
 /* Call with each version of the Node. */

@@ -28,7 +28,7 @@ struct kube_call {
 	char *method, *path, *content_type, *body;
 	uint32_t timeout_ms;
 	unsigned attempts;
-	bool too_large, takes_429;
+	bool too_large, takes_429, urgent;
 	int (*stream)(const void *data, size_t n, void *arg);
 	void (*done)(const struct kube_answer *answer, void *arg);
 	void *arg;
@@ -174,8 +174,8 @@ static void pump_later(struct kube *k, uint64_t delay_ms)
 	(void)loop_timer_arm(k->timer, delay_ms);
 }
 
-/* Returns the milliseconds until the next request may be sent; 0: now. */
-static uint64_t wait_ms(struct kube *k)
+/* Returns the milliseconds until this request may be sent; 0: now. */
+static uint64_t wait_ms(struct kube *k, const struct kube_call *c)
 {
 	uint64_t now = clock_ms();
 	k->allowance += (now - k->counted_ms) * KUBE_RATE_PER_S;
@@ -184,7 +184,7 @@ static uint64_t wait_ms(struct kube *k)
 		k->allowance = KUBE_BURST * REQUEST_COST;
 	if (now < k->hold_until_ms)
 		return k->hold_until_ms - now;
-	if (k->allowance >= REQUEST_COST)
+	if (c->urgent || k->allowance >= REQUEST_COST)
 		return 0;
 	return (REQUEST_COST - k->allowance + KUBE_RATE_PER_S - 1) / KUBE_RATE_PER_S;
 }
@@ -354,9 +354,9 @@ static void kube_pump(void *arg)
 {
 	struct kube *k = arg;
 	uint64_t wait = 0;
-	while (k->waiting && !(wait = wait_ms(k))) {
+	while (k->waiting && !(wait = wait_ms(k, k->waiting))) {
 		struct kube_call *c = k->waiting;
-		k->allowance -= REQUEST_COST;
+		k->allowance -= c->urgent ? 0 : REQUEST_COST;
 		DL_DELETE(k->waiting, c);
 		DL_APPEND(k->running, c);
 		kube_begin(k, c);
@@ -386,6 +386,7 @@ struct kube_call *kube_call(struct kube *k, const struct kube_request *request)
 	c->body = kube_copy(request->body, &failed);
 	c->timeout_ms = request->timeout_ms ? request->timeout_ms : KUBE_TIMEOUT_MS;
 	c->takes_429 = request->takes_429;
+	c->urgent = request->urgent;
 	c->stream = request->stream;
 	c->done = request->done;
 	c->arg = request->arg;
@@ -393,7 +394,10 @@ struct kube_call *kube_call(struct kube *k, const struct kube_request *request)
 		call_free(c);
 		return NULL;
 	}
-	DL_APPEND(k->waiting, c);
+	if (c->urgent)
+		DL_PREPEND(k->waiting, c);
+	else
+		DL_APPEND(k->waiting, c);
 	pump_later(k, 0);
 	return c;
 }

@@ -49,6 +49,9 @@ struct kube_request {
 	const char *method, *path; /* method and path; copied, like the body */
 	const char *content_type, *body; /* body of the request and its type; both NULL: no body */
 	uint32_t timeout_ms; /* time limit of the request; 0: KUBE_TIMEOUT_MS */
+	/* A pod waits for the answer: the request is sent before waiting ones, and beyond the
+	 * rate. */
+	bool urgent;
 	/* passes 429 to done() as -EAGAIN instead of repeating the request: in an eviction, 429 is
 	 * the verdict about the pod */
 	bool takes_429;

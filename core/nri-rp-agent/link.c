@@ -139,6 +139,18 @@ static void serve_tell(struct link *l, struct rpc_request *req)
 	(void)rpc_reply(req, NULL);
 }
 
+static void serve_check_claim(struct link *l, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__Claim *m =
+		a ? agent__claim__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	if (m)
+		l->client->check_claim(m, req, l->client->arg);
+	else
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
+}
+
 static void on_request(struct rpc_request *req, void *arg)
 {
 	struct link *l = arg;
@@ -156,6 +168,8 @@ static void on_request(struct rpc_request *req, void *arg)
 		serve_published(l, req);
 	else if (l->client && l->client->evict && str_eq(req->method, "Evict"))
 		serve_evict(l, req);
+	else if (l->client && l->client->check_claim && str_eq(req->method, "CheckClaim"))
+		serve_check_claim(l, req);
 	else if (l->client && l->client->tell && str_eq(req->method, "Tell"))
 		serve_tell(l, req);
 	else

@@ -29,6 +29,8 @@ struct link_client {
 	void (*tell)(const Agent__TellRequest *m, void *arg);
 	/* A pod to evict. Answers req, possibly later. */
 	void (*evict)(const Agent__EvictRequest *m, struct rpc_request *req, void *arg);
+	/* The pods of a claim may have changed. Answers req, possibly later. */
+	void (*check_claim)(const Agent__Claim *m, struct rpc_request *req, void *arg);
 	void *arg;
 };
 

@@ -265,8 +265,6 @@ struct places *places_free(struct places *s)
 {
 	if (!s)
 		return NULL;
-	if (s->kube)
-		kube_set_problem(s->kube, SLICES_PATH, NULL);
 	watch_free(s->watch);
 	loop_timer_free(s->timer);
 	while (s->all)

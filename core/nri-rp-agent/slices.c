@@ -31,6 +31,7 @@ struct slices {
 	struct watch *watch; /* watch of the published slice; NULL: nothing is published */
 	json_t *devices; /* devices to publish; NULL: none */
 	int64_t generation; /* generation of `devices` */
+	bool listed; /* the list that the watch reads has the slice */
 };
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -112,9 +113,11 @@ static void slices_on_slice(enum watch_event event, json_t *object, const char *
 	int64_t generation =
 		json_integer_value(json_object_get(json_object_get(spec, "pool"), "generation"));
 	(void)text;
+	if (event == WATCH_BEGIN || event == WATCH_OBJECT)
+		s->listed = event == WATCH_OBJECT;
 	if (!s->devices || !writer_idle(s->writer))
 		return;
-	if (event == WATCH_GONE)
+	if (event == WATCH_GONE || (event == WATCH_LISTED && !s->listed))
 		slices_write(s);
 	else if (event == WATCH_OBJECT && generation != s->generation)
 		slices_renew(s, generation);
@@ -153,6 +156,13 @@ void slices_node_seen(struct slices *s, const json_t *node)
 	slices_write(s);
 }
 
+/* Writes the devices again after a conflict, whose event may have arrived before. */
+static void slices_written(const struct kube_answer *answer, void *arg)
+{
+	if (answer->error == -EEXIST && writer_idle(((struct slices *)arg)->writer))
+		slices_write(arg);
+}
+
 static struct writer *slices_writer(struct slices *s, const char *method, const char *query)
 {
 	_free_ char *path = str_printf(PATH "/%s%s", s->name, query);
@@ -164,6 +174,8 @@ static struct writer *slices_writer(struct slices *s, const char *method, const 
 		.interval_ms = SLICES_INTERVAL_MS,
 		.missing = MISSING,
 		.ends_with_it = !*query,
+		.written = slices_written,
+		.arg = s,
 	};
 	return path ? writer_new(s->kube, &config) : NULL;
 }

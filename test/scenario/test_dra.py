@@ -60,6 +60,12 @@ class Claims(Cluster):
     def prepare(self, claim):
         return self.kubelet.prepare(claim)[claim[2]]
 
+    def prepared(self, name, **more):
+        claim = self.put(name, **more)
+        reply = self.prepare(claim)
+        assert not reply.error, reply.error
+        return claim
+
     def answers(self, claim):
         """Whether the driver prepares the claim by now; an agent that has just started does not listen yet."""
         with contextlib.suppress(grpc.RpcError):
@@ -122,8 +128,7 @@ def test_devices_are_published(claims, config):
     free = int(device['capacity']['cpu']['value'])
     assert free > 4 and device['capacity']['cpu']['requestPolicy'] == {'default': '1', 'validRange': {'min': '1', 'step': '1'}}
     # exclusive CPUs of other pods are no capacity; those of claims are, as the scheduler counts them itself
-    claim = c.put('four', cpu='4', pods=[POD])
-    assert not c.prepare(claim).error
+    claim = c.prepared('four', cpu='4', pods=[POD])
     c.node.create('web', ctr('c0', '2', '64Mi'))
     eventually(lambda: sum(int(d['capacity']['cpu']['value']) for d in c.devices().values()) ==
                sum(int(d['capacity']['cpu']['value']) for d in spec['devices']) - 2)
@@ -209,8 +214,7 @@ def test_claim_is_refused_with_a_reason(claims, name):
 @policies
 def test_pod_that_names_the_claim_of_another_pod_gets_nothing(claims, config):
     c = claims(config=config)
-    claim = c.put('four', cpu='4', pods=[POD])
-    assert not c.prepare(claim).error
+    claim = c.prepared('four', cpu='4', pods=[POD])
     mine = ids(c.node.ctl('claims')[0]['cpus'])
     c.node.create('thief', ctr('c0', '2', '64Mi', cdi=[cdi(claim)], env={'NRI_RP_CLAIM_CPUS': '0-3'}), ctr('c1', '100m', cdi=[DRIVER + '/claim=no-such']), uid=OTHER)
     assert not ids(c.cpus('thief', 'c0')) & mine and not ids(c.cpus('thief', 'c1')) & mine
@@ -225,8 +229,7 @@ def test_pod_that_names_the_claim_of_another_pod_gets_nothing(claims, config):
 @policies
 def test_claims_survive_restarts(claims, config):
     c = claims(config=config)
-    claim = c.put('four', cpu='4', pods=[POD])
-    assert not c.prepare(claim).error
+    claim = c.prepared('four', cpu='4', pods=[POD])
     c.node.create('web', ctr('c0', '4', '64Mi', cdi=[cdi(claim)]), uid=POD)
     before, listed = c.cpus('web', 'c0'), c.node.ctl('claims')
     c.node.kill()
@@ -250,23 +253,20 @@ def test_claims_survive_restarts(claims, config):
 @policies
 def test_claim_released_while_its_container_runs(claims, config):
     c = claims(config=config)
-    claim = c.put('four', cpu='4', pods=[POD])
-    assert not c.prepare(claim).error
+    claim = c.prepared('four', cpu='4', pods=[POD])
     c.node.create('web', ctr('c0', '500m', '64Mi', cdi=[cdi(claim)]), uid=POD)
     mine = ids(c.cpus('web', 'c0'))
     assert c.unprepare(claim) == ''
     assert c.node.ctl('claims') == [] and len(ids(c.cpus('web', 'c0'))) > 4
     assert 'its claim was released while it runs' in json.dumps(c.node.ctl('explain', 'web/c0'))
-    other = c.put('two', cpu='4', pods=[OTHER])
-    assert not c.prepare(other).error
+    other = c.prepared('two', cpu='4', pods=[OTHER])
     assert not ids(c.cpus('web', 'c0')) & ids(c.node.ctl('claims')[0]['cpus']) and mine
 
 
 @policies
 def test_switch_that_cannot_keep_a_claim_is_refused(claims, config):
     c = claims(config=config)
-    claim = c.put('four', cpu='4', pods=[POD])
-    assert not c.prepare(claim).error
+    claim = c.prepared('four', cpu='4', pods=[POD])
     before = c.node.ctl('claims')
     c.node.run('write-config', {**c.base, 'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}}})
     error = c.node.ctl('reload', check=False)
@@ -279,8 +279,7 @@ def test_claim_stays_on_its_node(claims, config):
     c = claims(config=config)
     free = c.devices()['cpu-node-0']['capacity']['cpu']['value']
     c.node.create('shared', ctr('c0', '100m', '64Mi'))
-    claim = c.put('all', cpu=str(int(free) - 1), pods=[POD])
-    assert not c.prepare(claim).error
+    claim = c.prepared('all', cpu=str(int(free) - 1), pods=[POD])
     listed = c.node.ctl('claims')
     assert listed[0]['mems'] == '0'
     assert c.prepare(c.put('more', cpu='2', pods=[OTHER])).error and c.node.ctl('claims') == listed
@@ -292,8 +291,7 @@ def test_claim_stays_on_its_node(claims, config):
 
 def test_switch_to_a_policy_that_keeps_a_claim(claims):
     c = claims()
-    claim = c.put('four', cpu='4', pods=[POD])
-    assert not c.prepare(claim).error
+    claim = c.prepared('four', cpu='4', pods=[POD])
     before = c.node.ctl('claims')
     for config in (TOPOLOGY_AWARE, STATIC, TOPOLOGY_AWARE):
         c.node.run('write-config', {**c.base, **config})
@@ -304,8 +302,7 @@ def test_switch_to_a_policy_that_keeps_a_claim(claims):
 
 def test_switched_off(claims):
     c = claims()
-    claim = c.put('four', cpu='4', pods=[POD])
-    assert not c.prepare(claim).error
+    claim = c.prepared('four', cpu='4', pods=[POD])
     c.base['dra'] = {'enabled': False}
     c.reconfigure()
     eventually(lambda: not c.api.find(SLICES, None, SLICE))
@@ -331,21 +328,22 @@ def test_rights_of_the_manifests_are_what_the_driver_uses(claims):
     claim = c.put('four', pods=[POD], **template['spec']['spec']['devices']['requests'][0]['exactly']['capacity']['requests'])
     assert not c.prepare(claim).error and len(ids(c.node.ctl('claims')[0]['cpus'])) == 4
     assert c.unprepare(claim) == ''
+    eventually(lambda: any(r['query'].get('watch') and SLICES in r['path'] for r in c.api.requests))
     c.base['dra'] = {'enabled': False}
     c.api.fault(lambda handler: handler.fail(403, 'cannot delete'), when=lambda method, path, query: method == 'DELETE')
     c.reconfigure()
     eventually(lambda: 'needs {apiGroups: ["resource.k8s.io"], resources: [resourceslices], verbs: [delete]}' in c.agent.read_log())
     eventually(lambda: not c.api.find(SLICES, None, SLICE))
-    used = {verb(r) for r in c.api.requests if 'resource.k8s.io' in r['path']}
+    used = {verb(r) for r in c.api.requests if r['path'].startswith('/apis/resource.k8s.io')}
     assert used | {(SLICES, 'create')} == {(plural, v) for rule in rules for plural in rule['resources'] for v in rule['verbs']}
 
 
 def test_nothing_without_the_feature(make_node, tmp_path):
-    with Cluster(make_node, tmp_path, config=STATIC, agent=['--kubelet-root', tmp_path / 'kubelet', '--cdi-dir', tmp_path / 'cdi']) as c:
+    with Claims(make_node, tmp_path, config={**STATIC, 'dra': {'enabled': False}}) as c:
         c.runs('static')
         eventually(lambda: c.writes('noderesourcetopologies'))
         assert not any('resource.k8s.io' in r['path'] for r in c.api.requests)
-        assert not (tmp_path / 'kubelet').exists() and not (tmp_path / 'cdi').exists()
+        assert not list(c.kubelet.root.rglob('*.sock')) and not (c.kubelet.root / 'plugins').exists() and not c.cdi.exists()
 
 
 def test_api_server_is_away(claims):
@@ -359,8 +357,7 @@ def test_api_server_is_away(claims):
 @policies
 def test_claim_moves_with_its_containers_when_its_cpus_go_offline(claims, config):
     c = claims(config=config)
-    claim = c.put('two', cpu='2', pods=[POD])
-    assert not c.prepare(claim).error
+    claim = c.prepared('two', cpu='2', pods=[POD])
     c.node.create('web', ctr('c0', '2', '64Mi', cdi=[cdi(claim)]), uid=POD)
     before = ids(c.cpus('web', 'c0'))
     c.node.offline(str(min(before)))

@@ -117,6 +117,7 @@ static void connection_free(struct connection *c, const char *why)
 		publisher_set_agent(a->publisher, NULL);
 		teller_set_agent(a->teller, NULL);
 		pipeline_evict_source(a->pipeline, NULL);
+		pipeline_claim_source(a->pipeline, NULL);
 		(void)pipeline_cluster_told(a->pipeline, NULL);
 		pipeline_feed_lost(a->pipeline);
 		agent_ask_plugins(&a->plugins, a->pipeline, NULL);
@@ -152,14 +153,22 @@ static int ask_evict(void *arg, const struct pod *pod, int64_t grace_s)
 	return agent_ask_evict(a->pipeline, trunk_rpc(a->registered->trunk, 0), pod, grace_s);
 }
 
+static int ask_claim(void *arg, const struct ctr *claim)
+{
+	const struct agent *a = arg;
+	return agent_ask_claim(a->pipeline, trunk_rpc(a->registered->trunk, 0), claim);
+}
+
 static void set_publishing(struct agent *a)
 {
 	bool wanted = a->registered && a->publishes &&
 		      conf_core(pipeline_conf(a->pipeline))->agent.cluster;
 	const struct evict_source evictions = {ask_evict, a};
+	const struct claim_source claims = {ask_claim, a};
 	publisher_set_agent(a->publisher, wanted ? trunk_rpc(a->registered->trunk, 0) : NULL);
 	teller_set_agent(a->teller, wanted ? trunk_rpc(a->registered->trunk, 0) : NULL);
 	pipeline_evict_source(a->pipeline, wanted ? &evictions : NULL);
+	pipeline_claim_source(a->pipeline, wanted ? &claims : NULL);
 }
 
 static void accept_agent(struct connection *c, const Agent__RegisterRequest *m)

@@ -70,6 +70,19 @@ static void claims_fill(const struct ctr *claim, Agent__Claim *ret)
 	ret->mems = d->mems ? (char *)(uintptr_t)d->mems->text : ret->mems;
 }
 
+static void on_checked(const struct rpc_result *result, void *arg)
+{
+	(void)result;
+	pipeline_claim_checked(arg);
+}
+
+int agent_ask_claim(struct pipeline *p, struct rpc *rpc, const struct ctr *claim)
+{
+	Agent__Claim m;
+	claims_fill(claim, &m);
+	return rpc_call(rpc, AGENT_SERVICE, "CheckClaim", &m.base, AGENT_CLAIM_MS, on_checked, p);
+}
+
 void agent_serve_prepare_claim(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, CLAIM_ARENA);

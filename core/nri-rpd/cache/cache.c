@@ -782,6 +782,7 @@ void cache_del_ctr(struct cache *c, struct ctr *ctr)
 	if (ctr->device)
 		claim_detach(c, ctr);
 	count_decision(c, ctr, &ctr->cur, false);
+	claim_attach(ctr, NULL);
 	if (ctr->hh.tbl)
 		HASH_DEL(c->by_id, ctr);
 	HASH_FIND(hh_name, c->by_name, ctr->full_name, strlen(ctr->full_name), named);

@@ -258,7 +258,9 @@ struct ctr {
 	/* Claims (claim.h): the device that the claim was allocated from, and the UIDs of the pods
 	 * that may use it, separated by blanks; NULL: a container */
 	char *device, *users;
-	struct ctr *claim; /* claim that the container uses; NULL: none */
+	struct ctr *claim; /* claim that the container uses (claim_attach); NULL: none */
+	struct ctr *sharers; /* containers that use this claim; NULL: none */
+	struct ctr *sharer_next, *sharer_prev; /* list of the containers of the same claim */
 	struct ctr *next, *prev; /* list of all containers, by seq */
 	struct ctr *pod_next, *pod_prev; /* list of the pod's containers */
 	UT_hash_handle hh;

@@ -28,6 +28,12 @@ struct ctr *claim_by_uid(struct cache *c, const char *uid)
 	return claim_of_id(c, id);
 }
 
+struct ctr *claim_by_cdi(struct cache *c, const char *name)
+{
+	return str_has_prefix(name, CLAIM_CDI) ? claim_by_uid(c, name + sizeof CLAIM_CDI - 1)
+					       : NULL;
+}
+
 const char *claim_uid(const struct ctr *claim)
 {
 	return claim->id + sizeof ID_PREFIX - 1;
@@ -92,12 +98,12 @@ int claim_put(struct cache *c, const struct claim_desc *desc, struct ctr **ret, 
 	return 0;
 }
 
-bool claim_is_for(const struct ctr *claim, const struct pod *pod)
+bool claim_is_for(const struct ctr *claim, const char *uid)
 {
-	size_t n = strlen(pod->uid);
+	size_t n = strlen(uid);
 	for (const char *at = n ? claim->users : NULL; at && *at; at += *at == ' ') {
 		size_t len = strcspn(at, " ");
-		if (len == n && memcmp(at, pod->uid, n) == 0)
+		if (len == n && memcmp(at, uid, n) == 0)
 			return true;
 		at += len;
 	}
@@ -113,17 +119,27 @@ bool claim_is_named(const struct ctr *ctr, const char *text)
 	return str_eq(has_ns ? text + ns + 1 : text, ctr->pod->name);
 }
 
-void claim_detach(struct cache *c, const struct ctr *claim)
+void claim_attach(struct ctr *ctr, struct ctr *claim)
 {
-	struct ctr *user;
-	DL_FOREACH (cache_ctrs(c), user) {
-		if (user->claim != claim)
-			continue;
+	if (ctr->claim == claim)
+		return;
+	if (ctr->claim)
+		DL_DELETE2(ctr->claim->sharers, ctr, sharer_prev, sharer_next);
+	if (claim)
+		DL_APPEND2(claim->sharers, ctr, sharer_prev, sharer_next);
+	ctr->claim = claim;
+	ctr->store.facts = false;
+}
+
+void claim_detach(struct cache *c, struct ctr *claim)
+{
+	while (claim->sharers) {
+		struct ctr *user = claim->sharers;
 		count_decision(c, user, &user->cur, false);
 		if (user->cur.claimed)
 			txn_put_set(c, &user->cur.exclusive, NULL);
 		user->cur.claimed = false;
-		user->claim = NULL;
+		claim_attach(user, NULL);
 		count_decision(c, user, &user->cur, true);
 	}
 }

@@ -26,6 +26,8 @@ struct claim_desc {
 
 /* Returns the claim with this UID; NULL: none. */
 struct ctr *claim_by_uid(struct cache *c, const char *uid);
+/* Returns the claim with the name of a CDI device; NULL: none, or another kind of device. */
+struct ctr *claim_by_cdi(struct cache *c, const char *name);
 /* Returns the claim with the id of its container; NULL: none. */
 struct ctr *claim_of_id(struct cache *c, const char *id);
 const char *claim_uid(const struct ctr *claim);
@@ -35,11 +37,13 @@ int claim_put(struct cache *c, const struct claim_desc *desc, struct ctr **ret, 
 int claim_mark(struct ctr *ctr, const char *device, const char *users);
 /* Replaces the pods that may use the claim. -ENOMEM. */
 int claim_set_users(struct ctr *claim, const char *users);
-/* Returns true if this pod may use the claim. */
-bool claim_is_for(const struct ctr *claim, const struct pod *pod);
+/* Returns true if the pod with this UID may use the claim. */
+bool claim_is_for(const struct ctr *claim, const char *uid);
 /* Returns true if the object is a claim and the text is its NAMESPACE/NAME or NAME. */
 bool claim_is_named(const struct ctr *ctr, const char *text);
+/* Makes a container use a claim; NULL: none. */
+void claim_attach(struct ctr *ctr, struct ctr *claim);
 /* Removes a claim from the containers that use it. Their CPUs are not exclusive any more. */
-void claim_detach(struct cache *c, const struct ctr *claim);
+void claim_detach(struct cache *c, struct ctr *claim);
 
 #endif

@@ -186,7 +186,7 @@ enum call_result run_containers(struct call *call)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-static void put_claim(struct json *j, struct cache *cache, const struct ctr *claim)
+static void put_claim(struct json *j, const struct ctr *claim)
 {
 	json_obj(j);
 	json_kstr(j, "namespace", claim->pod->ns);
@@ -197,8 +197,8 @@ static void put_claim(struct json *j, struct cache *cache, const struct ctr *cla
 	put_set(j, "mems", claim->cur.mems);
 	json_kint(j, "memory", claim->wanted.mem_request);
 	json_karr(j, "containers");
-	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next)
-		if (ctr->claim == claim && ctr->cur.claimed)
+	for (const struct ctr *ctr = claim->sharers; ctr; ctr = ctr->sharer_next)
+		if (ctr->cur.claimed)
 			json_str(j, ctr->full_name);
 	json_end_arr(j);
 	json_end_obj(j);
@@ -210,7 +210,7 @@ enum call_result run_claims(struct call *call)
 	json_arr(&call->j);
 	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next)
 		if (ctr->device)
-			put_claim(&call->j, cache, ctr);
+			put_claim(&call->j, ctr);
 	json_end_arr(&call->j);
 	call->exit = CTL_OK;
 	return CALL_DONE;

@@ -231,7 +231,7 @@ static int restore_ctr(struct restore *r, const struct found *f, struct ctr **re
 	(*ret)->flags = s.flags | RP_CTR_RESTORED;
 	if (!res && s.device)
 		res = claim_mark(*ret, s.device, s.users);
-	(*ret)->claim = s.claim ? claim_of_id(r->cache, s.claim) : NULL;
+	claim_attach(*ret, s.claim ? claim_of_id(r->cache, s.claim) : NULL);
 	r->counts.ctrs++;
 	return res;
 }

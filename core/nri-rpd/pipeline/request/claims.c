@@ -38,8 +38,8 @@ static int claims_find(struct pipeline *p, struct ctr *ctr, struct ctr **ret, st
 		const char *name = ctr->desc->cdi[i];
 		if (!str_has_prefix(name, CLAIM_CDI))
 			continue;
-		struct ctr *claim = claim_by_uid(p->env.cache, name + sizeof CLAIM_CDI - 1);
-		bool allowed = claim && claim_is_for(claim, ctr->pod);
+		struct ctr *claim = claim_by_cdi(p->env.cache, name);
+		bool allowed = claim && claim_is_for(claim, ctr->pod->uid);
 		if (!allowed) {
 			claims_note(p, ctr, "CDI device %.200s has no effect: %s", name,
 				    claim ? "the claim is not reserved for this pod"
@@ -71,8 +71,7 @@ static void claims_take(struct pipeline *p, struct ctr *ctr, struct ctr *claim, 
 	d->claimed = true;
 	d->confined = false;
 	d->policy = d->group = 0;
-	ctr->claim = claim;
-	ctr->store.facts = false;
+	claim_attach(ctr, claim);
 	claims_note(p, ctr, "CPUs %s of claim %s/%s, device %s", from->cpus->text, claim->pod->ns,
 		    claim->pod->name, claim->device);
 }
@@ -97,9 +96,8 @@ int claims_follow(struct pipeline *p, struct err *err)
 		if (!s->ctr->device || !s->next.exclusive || !s->ctr->cur.exclusive ||
 		    s->next.exclusive == s->ctr->cur.exclusive)
 			continue;
-		DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
-			if (ctr->claim != s->ctr || !txn_view(ctr)->claimed ||
-			    !ctr_live(txn_view(ctr)->state))
+		for (ctr = s->ctr->sharers; ctr; ctr = ctr->sharer_next) {
+			if (!txn_view(ctr)->claimed || !ctr_live(txn_view(ctr)->state))
 				continue;
 			struct decision *d = txn_stage(p->txn, ctr);
 			if (!d)
@@ -137,12 +135,9 @@ static int claims_allocate(struct pipeline *p, void *arg, struct err *err)
 static void claims_forget(struct pipeline *p, struct ctr *claim)
 {
 	struct pod *pod = claim->pod;
-	struct ctr *ctr;
-	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
-		if (ctr->claim != claim)
-			continue;
-		ctr->claim = NULL;
-		ctr->store.facts = false;
+	while (claim->sharers) {
+		struct ctr *ctr = claim->sharers;
+		claim_attach(ctr, NULL);
 		store_put_ctr(p->store, ctr);
 	}
 	request_forget_ctr(p, claim);
@@ -212,18 +207,17 @@ int pipeline_claim_prepare(struct pipeline *p, const struct claim_desc *desc,
 
 /* ---- release --------------------------------------------------------------------------------- */
 
-static bool claims_is_user(const struct ctr *ctr, const struct ctr *claim)
+static bool claims_is_user(const struct ctr *ctr)
 {
-	return ctr->claim == claim && ctr->cur.claimed && ctr_live(ctr->cur.state);
+	return ctr->cur.claimed && ctr_live(ctr->cur.state);
 }
 
-static bool claims_is_used(const struct pipeline *p, const struct ctr *claim)
+static bool claims_is_used(const struct ctr *claim)
 {
-	const struct ctr *ctr;
-	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
-		if (claims_is_user(ctr, claim))
-			return true;
-	return false;
+	const struct ctr *ctr = claim->sharers;
+	while (ctr && !claims_is_user(ctr))
+		ctr = ctr->sharer_next;
+	return ctr != NULL;
 }
 
 /* Ends a claim that containers still use. The policy then places all containers, these among
@@ -236,8 +230,8 @@ static int claims_revoke(struct pipeline *p, void *arg, struct err *err)
 		return err_errno(err, -ENOMEM, "claim %s", claim->pod->name);
 	d->state = RP_STATE_EXITED;
 	txn_put_set(p->env.cache, &d->exclusive, NULL);
-	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
-		d = claims_is_user(ctr, claim) ? txn_stage(p->txn, ctr) : NULL;
+	for (ctr = claim->sharers; ctr; ctr = ctr->sharer_next) {
+		d = claims_is_user(ctr) ? txn_stage(p->txn, ctr) : NULL;
 		if (!d)
 			continue;
 		d->claimed = false;
@@ -246,8 +240,8 @@ static int claims_revoke(struct pipeline *p, void *arg, struct err *err)
 			    claim->pod->ns, claim->pod->name);
 	}
 	int r = p->policy ? instance_sync(p->policy, err) : 0;
-	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
-		if (r || !claims_is_user(ctr, claim))
+	for (ctr = claim->sharers; ctr && !r; ctr = ctr->sharer_next) {
+		if (!claims_is_user(ctr))
 			continue;
 		txn_put_blob(&txn_stage(p->txn, ctr)->degraded,
 			     blob_str("its claim was released while it runs"));
@@ -262,7 +256,7 @@ void pipeline_claim_release(struct pipeline *p, const char *uid)
 	if (!claim)
 		return;
 	watchdog_begin(p->watchdog);
-	if (claims_is_used(p, claim)) {
+	if (claims_is_used(claim)) {
 		log_warning("claim %s/%s is released while containers use it", claim->pod->ns,
 			    claim->pod->name);
 		if (decide(p, claims_revoke, claim, &err))

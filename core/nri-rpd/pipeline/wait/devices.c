@@ -440,19 +440,6 @@ void pipeline_devices_not_listed(struct pipeline *p, const char *why)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static uint64_t devices_until(uint64_t received_ns, uint64_t limit_ms)
-{
-	uint64_t end = received_ns / 1000000u + limit_ms;
-	return clock_ms() < end ? end : 0;
-}
-
-/* Returns the time limit of a wait in ms: `most`, or half of the runtime's timeout if less. */
-static uint64_t wait_limit(const struct pipeline *p, uint64_t most)
-{
-	uint64_t half = request_allowed_ms(p) / 2;
-	return half < most ? half : most;
-}
-
 static bool is_worth_asking(const struct query *q)
 {
 	return !q || (q->state == QUERY_FAILED && clock_ms() - q->failed_ms >= DEVICES_RETRY_MS);
@@ -476,7 +463,7 @@ uint64_t devices_wait(struct pipeline *p, const struct pod_desc *desc, const cha
 	}
 	if (!q || q->state != QUERY_ASKED)
 		return 0;
-	uint64_t end = devices_until(received_ns, wait_limit(p, DEVICES_CREATE_WAIT_MS));
+	uint64_t end = hold_limit(p, received_ns, DEVICES_CREATE_WAIT_MS);
 	d->late += end == 0;
 	return end;
 }
@@ -492,7 +479,7 @@ uint64_t devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
 		d->listing = d->source.ask_all(d->source.arg) == 0;
 	if (!d->listing)
 		return 0;
-	uint64_t end = devices_until(received_ns, wait_limit(p, DEVICES_SYNC_WAIT_MS));
+	uint64_t end = hold_limit(p, received_ns, DEVICES_SYNC_WAIT_MS);
 	if (!end) {
 		d->late++;
 		log_warning(

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The deferred request: computes its time limit from admission, devices and plugins, and resumes
- * it. */
+/* The deferred request: computes its time limit from admission, claims, devices and plugins, and
+ * resumes it. */
 #include "core/nri-rpd/pipeline/wait/hold.h"
 
 #include <assert.h>
 
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/wait/admit.h"
+#include "core/nri-rpd/pipeline/wait/claim_check.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/clock.h"
 #include "core/nri-rpd/pipeline/wait/plugin_question.h"
 
 #define LOG_SOURCE "request"
+
+uint64_t hold_limit(const struct pipeline *p, uint64_t received_ns, uint64_t most_ms)
+{
+	uint64_t half = request_allowed_ms(p) / 2;
+	uint64_t end = received_ns / 1000000u + (half < most_ms ? half : most_ms);
+	return clock_ms() < end ? end : 0;
+}
 
 /* Returns the time (clock_ms) until which the request has to wait; 0: it need not wait. `first`:
  * the request has just arrived. */
@@ -24,7 +32,9 @@ static uint64_t wait_until(struct pipeline *p, const struct request_about *a, bo
 		until = admit_wait(p, a->pod, a->received_ns, first);
 		return until ? until : inquiry_wait_pod(p, a);
 	case REQ_CREATE:
-		until = devices_wait(p, a->pod, a->ctr->name, a->received_ns);
+		until = claim_check_wait(p, a, first);
+		if (!until)
+			until = devices_wait(p, a->pod, a->ctr->name, a->received_ns);
 		return until ? until : inquiry_wait_ctr(p, a);
 	case REQ_SYNCHRONIZE:
 		until = devices_wait_all(p, a->begins && first, a->received_ns);

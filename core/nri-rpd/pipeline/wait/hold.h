@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Deferred requests: a request that has arrived and waits before it begins, because the cluster has
- * to report a pod's resources, the kubelet its devices, or plugins their grants. The event loop
+ * to report a pod's resources or the users of a claim, the kubelet its devices, or plugins their
+ * grants. The event loop
  * runs meanwhile. One request is deferred at a time, because runtimes send one request at a time.
  * Its continuation is stored here.
  */
@@ -25,6 +26,10 @@ void hold_fini(struct pipeline *p);
 /* Checks a deferred request again soon, because the agent, the kubelet or a plugin has answered or
  * will not answer. */
 void hold_told(struct pipeline *p);
+
+/* Returns the end (clock_ms) of a wait of at most `most_ms`, and at most half of the runtime's
+ * timeout, from the arrival of the request; 0: it is over. */
+uint64_t hold_limit(const struct pipeline *p, uint64_t received_ns, uint64_t most_ms);
 
 /*
  * Defers a request, before request_begin(), if it has to wait. Returns true if the request is

@@ -4,6 +4,7 @@
 #define PIPELINE_WAIT_ROOM_H
 
 #include "core/nri-rpd/pipeline/wait/admit.h"
+#include "core/nri-rpd/pipeline/wait/claim_check.h"
 #include "core/nri-rpd/pipeline/wait/devices.h"
 #include "core/nri-rpd/pipeline/wait/hold.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
@@ -12,6 +13,7 @@ struct waits {
 	struct hold hold;
 	struct devices *devices; /* the kubelet's devices; NULL: the kubelet is not queried */
 	struct plugins plugins;
+	struct claim_check claim_check;
 	struct admit_counts admit;
 };
 

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims of CPUs and memory while kubelet, agent, daemon and API server fail, and DRA_CLAIMS claims that come and go."""
+import contextlib
+import os
+import pathlib
+import signal
+import threading
+import time
+
+import grpc
+import pytest
+
+from dra import Kubelet, allocated
+from simnode import ctr, eventually
+from test_cluster import NODE, memory_of
+from test_dra import CLAIMS, OTHER, POD, SLICE, SLICES, STATIC, TOPOLOGY_AWARE, cdi, claims, ids  # pylint: disable=unused-import
+
+DRA_CLAIMS = int(os.environ.get('DRA_CLAIMS', 60))
+TOGETHER = 4  # claims at a time
+MEMORY = 1 << 20  # bytes by which a process may grow
+
+
+def prepare_aside(c, claim):
+    """Prepares in a thread; its errors are lost with the agent."""
+    def run():
+        with contextlib.suppress(grpc.RpcError):
+            c.prepare(claim)
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+def only(c, claim, cpus=4):
+    """The daemon has this claim alone, and its container gets the claim's CPUs."""
+    listed = c.node.ctl('claims')
+    assert [x['uid'] for x in listed] == [claim[2]] and len(ids(listed[0]['cpus'])) == cpus and len(c.files()) == 1
+    c.node.create('web', ctr('c0', '1', '64Mi', cdi=[cdi(claim)]), uid=POD)
+    assert ids(c.cpus('web', 'c0')) == ids(listed[0]['cpus'])
+    c.node.create('plain', ctr('c0', '2', '64Mi'))
+    assert not ids(c.cpus('plain', 'c0')) & ids(listed[0]['cpus'])
+
+
+def test_kubelet_restarts_between_prepare_and_create(claims):
+    c = claims()
+    claim = c.prepared('four', pods=[POD])
+    c.kubelet = Kubelet(c.folder)
+    assert c.kubelet.register().name and not c.prepare(claim).error
+    only(c, claim)
+
+
+def test_daemon_is_killed_between_prepare_and_create(claims):
+    c = claims()
+    claim = c.prepared('four', pods=[POD])
+    c.node.kill()
+    c.node.start()
+    only(c, claim)
+
+
+def test_agent_is_killed_while_it_reads_the_claim(claims):
+    c = claims()
+    claim = c.put('four', pods=[POD])
+    asked = threading.Event()
+
+    def never(_handler):
+        asked.set()
+        time.sleep(1)
+    c.api.fault(never, when=lambda method, path, query: CLAIMS in path)
+    thread = prepare_aside(c, claim)
+    assert asked.wait(10)
+    c.agent.kill()
+    thread.join()
+    assert c.node.ctl('claims') == [] and not c.files()
+    c.agent.start()
+    eventually(lambda: c.answers(claim))
+    only(c, claim)
+
+
+def test_agent_is_killed_while_the_daemon_allocates(claims):
+    """The daemon has the claim, and neither the kubelet nor the CDI folder knows of it."""
+    c = claims()
+    claim = c.put('four', pods=[POD])
+    c.node.signal('STOP')
+    thread = prepare_aside(c, claim)
+    eventually(lambda: any(CLAIMS in r['path'] for r in c.api.requests))
+    time.sleep(0.2)
+    c.agent.kill()
+    thread.join()
+    c.node.signal('CONT')
+    eventually(lambda: len(c.node.ctl('claims')) == 1)
+    assert not c.files()
+    c.agent.start()
+    eventually(lambda: c.answers(claim))
+    only(c, claim)
+
+
+def test_claim_that_only_the_daemon_has_is_released_with_its_object(claims):
+    c = claims()
+    claim = c.put('four', pods=[POD])
+    c.node.signal('STOP')
+    thread = prepare_aside(c, claim)
+    eventually(lambda: any(CLAIMS in r['path'] for r in c.api.requests))
+    time.sleep(0.2)
+    c.agent.kill()
+    thread.join()
+    c.api.delete(CLAIMS, 'default', 'four')
+    c.node.signal('CONT')
+    eventually(lambda: len(c.node.ctl('claims')) == 1)
+    c.agent.start()
+    eventually(lambda: c.node.ctl('claims') == [])
+
+
+def test_api_server_is_down_during_prepare(claims):
+    c = claims()
+    claim = c.put('four', pods=[POD])
+    c.api.stop()  # connections that are open are closed by the next request
+    c.api.fault(lambda handler: setattr(handler, 'close_connection', True), times=100)
+    assert c.prepare(claim).error
+    assert c.node.ctl('claims') == [] and not c.files()
+    c.api.faults.clear()
+    c.api.start()
+    eventually(lambda: c.answers(claim))
+    only(c, claim)
+
+
+def test_slice_after_an_expired_watch(claims):
+    c = claims()
+    c.api.compact()
+    c.api.delete(SLICES, None, SLICE)
+    eventually(lambda: c.api.find(SLICES, None, SLICE))
+
+
+def test_conflict_of_the_slice(claims):
+    """A conflict is not the last word: the slice is written again."""
+    c = claims()
+    before = c.devices()
+    seen = []
+    c.api.fault(lambda handler: (seen.append(1), handler.fail(409, 'the object has been modified')),
+                when=lambda method, path, query: method == 'PATCH' and SLICES in path)
+    c.node.create('web', ctr('c0', '2', '64Mi'))
+    eventually(lambda: c.devices() != before, seconds=40)
+    assert len(seen) == 1
+
+
+def test_problems_of_two_watches_of_one_kind(claims):
+    """The watch that can list does not clear the problem of the one that cannot."""
+    c = claims(config={**STATIC, 'agent': {'podResourceAPI': True, 'resourceSlices': True}})
+    lists = {'metadata.name=' + SLICE: 0, 'spec.nodeName=' + NODE: 0}
+
+    def count(selector, query):
+        mine = query.get('fieldSelector') == selector and not query.get('watch')
+        lists[selector] += mine
+        return mine
+    driver, hints = lists
+    c.api.fault(lambda handler: handler.fail(403, 'not the driver'), times=1000, when=lambda method, path, query: count(driver, query))
+    c.api.fault(None, times=1000, when=lambda method, path, query: count(hints, query) and False)
+    c.api.compact()
+    eventually(lambda: lists[driver] > 1)
+    c.api.compact()
+    eventually(lambda: lists[hints] > 1)
+    time.sleep(0.5)
+    assert any('not the driver' in text for text in c.status()['problems'])
+
+
+def test_pod_that_joins_a_prepared_claim(claims):
+    """The kubelet prepares a claim once for all pods of the node."""
+    c = claims()
+    claim = c.prepared('four', pods=[POD])
+    c.node.create('first', ctr('c0', '1', '64Mi', cdi=[cdi(claim)]), uid=POD)
+    c.api.put(CLAIMS, 'default', 'four', allocated(NODE, pods=[POD, OTHER]))
+    c.node.create('later', ctr('c0', '1', '64Mi', cdi=[cdi(claim)]), uid=OTHER)
+    assert c.cpus('later', 'c0') == c.cpus('first', 'c0')
+    # the other pod ends, and the claim stays with the later one
+    c.node.delete('first')
+    c.node.kill()
+    c.node.start()
+    assert ids(c.cpus('later', 'c0')) == ids(c.node.ctl('claims')[0]['cpus'])
+
+
+def test_joining_pod_does_not_wait_for_an_api_server(claims):
+    c = claims()
+    claim = c.prepared('four', pods=[POD])
+    c.api.fault(lambda handler: time.sleep(5), times=10, when=lambda method, path, query: CLAIMS in path)
+    began = time.monotonic()
+    c.node.create('later', ctr('c0', '1', '64Mi', cdi=[cdi(claim)]), uid=OTHER)
+    assert time.monotonic() - began < 2
+    assert 'is not reserved for this pod' in str(c.node.ctl('explain', 'later/c0'))
+
+
+def test_slices_under_churn(claims):
+    """At most one write in 5 seconds, however often the capacity changes."""
+    c = claims()
+    began = time.monotonic()
+    i = 0
+    while time.monotonic() - began < 12:
+        c.node.create('p%d' % i, ctr('c0', '2', '64Mi'))
+        c.node.delete('p%d' % i)
+        c.node.create('q%d' % i, ctr('c0', str(1 + i % 3), '64Mi'))
+        time.sleep(0.02)
+        c.node.delete('q%d' % i)
+        i += 1
+    times = [r['at'] for r in c.api.requests if r['method'] == 'PATCH' and SLICES in r['path']]
+    gaps = [b - a for a, b in zip(times, times[1:])]
+    assert i > 20 and len(times) >= 2 and min(gaps) >= 4.9, gaps
+
+
+def daemon_memory(node):
+    status = pathlib.Path('/proc/%d/status' % node.status()['pid']).read_text(encoding='ascii')
+    return int(status.partition('VmRSS:')[2].split()[0]) << 10
+
+
+def files_of(folder):
+    """Bytes of the files in a folder."""
+    return sum(p.stat().st_size for p in pathlib.Path(folder).rglob('*') if p.is_file())
+
+
+class Churn:
+    """Claims that come and go, TOGETHER at a time, with their containers."""
+
+    def __init__(self, c):
+        self.c, self.n = c, 0
+
+    def round(self):
+        c = self.c
+        mine = []
+        for _ in range(TOGETHER):
+            self.n += 1
+            mine.append(c.put('c%d' % self.n, cpu=str(1 + self.n % 3), memory='16Mi', pods=[POD]))
+        reply = c.kubelet.prepare(*mine)
+        assert not any(r.error for r in reply.values()), reply
+        c.node.create('web', ctr('c0', '1', '16Mi', cdi=[cdi(mine[0])]), ctr('c1', '1', '16Mi', cdi=[cdi(mine[1])]), ctr('plain', '1', '16Mi'), uid=POD)
+        sets = {x['uid']: ids(x['cpus']) for x in c.node.ctl('claims')}
+        owned = [*sets.values(), ids(c.cpus('web', 'plain'))]
+        assert len(sets) == TOGETHER and sum(map(len, owned)) == len(set.union(*owned)), 'a CPU is owned twice'
+        assert ids(c.cpus('web', 'c0')) == sets[mine[0][2]] and len(c.files()) == TOGETHER
+        return mine
+
+    def end(self, mine):
+        c = self.c
+        c.node.delete('web')
+        reply = c.kubelet.unprepare(*mine)
+        assert not any(r.error for r in reply.values()), reply
+        for claim in mine:
+            c.api.delete(CLAIMS, 'default', claim[1])
+        with c.api.lock:  # what the API server remembers is no matter of this test
+            c.api.events[:] = [e for e in c.api.events if e[2][0] != CLAIMS]
+            c.api.requests.clear()
+            c.api.writes.clear()
+
+    def kill_daemon(self, mine):
+        self.c.node.kill()
+        self.c.node.start()
+        eventually(lambda: self.c.answers(mine[0]))
+
+    def kill_agent(self, mine):
+        self.c.agent.kill()
+        self.c.agent.start()
+        eventually(lambda: self.c.answers(mine[0]))
+
+
+@pytest.mark.parametrize('config', [STATIC, TOPOLOGY_AWARE], ids=lambda c: c['policy'])
+def test_claims_that_come_and_go(claims, config):
+    """kill -9 of daemon and agent in the first two thirds; memory, store and CDI folder are as before in the last."""
+    c = claims(config=config)
+    churn, rounds = Churn(c), DRA_CLAIMS // TOGETHER
+    state = pathlib.Path(c.node.paths['state'])
+    every, quiet, before = max(2, rounds // 40), rounds * 2 // 3, None
+    began = time.monotonic()
+    for i in range(rounds):
+        mine = churn.round()
+        if i < quiet and i % every == 0:
+            (churn.kill_daemon if i // every % 2 else churn.kill_agent)(mine)
+        churn.end(mine)
+        if i == quiet + (rounds - quiet) // 4:
+            before = memory_of(c.agent), daemon_memory(c.node), files_of(state)
+    assert c.node.ctl('claims') == [] and not c.files()
+    after = memory_of(c.agent), daemon_memory(c.node), files_of(state)
+    print('%d claims in %.0f s; bytes of agent, daemon and store: %s -> %s' % (churn.n, time.monotonic() - began, before, after))
+    assert after[0] - before[0] < MEMORY and after[1] - before[1] < MEMORY and after[2] < 4 << 20
