@@ -129,7 +129,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def selected(at, query, key, object_):
         """Without a namespace in the path it is those of all namespaces."""
         plural, ns, name = key
-        wanted = dict(part.split('=', 1) for part in query.get('fieldSelector', '').split(',') if part)
+        parts = [part for part in query.get('fieldSelector', '').split(',') if part]
+        wanted = dict(part.split('=', 1) for part in parts if '!=' not in part)
+        if 'metadata.name!=' + name in parts:
+            return False
         node = (object_.get('spec') or {}).get('nodeName')
         return plural == at['plural'] and at['ns'] in (None, ns) and wanted.get('metadata.name', name) == name and wanted.get('spec.nodeName', node) == node
 

@@ -11,6 +11,7 @@
 #define WHOLE_FILE "rp.conf" /* key of a ConfigMap with a complete rp.conf */
 /* indentation that puts each key on its own line, so that positions in messages are useful */
 #define INDENT 2
+#define NODE_SELECTOR "nodeSelector"
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
@@ -101,7 +102,10 @@ static int add_sections(struct candidate *c, json_t *object, size_t *total)
 static int candidate_fill(struct candidate *c, json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");
+	json_t *selector = json_object_get(json_object_get(object, "spec"), NODE_SELECTOR);
 	size_t total = 0;
+	if (!json_is_null(selector))
+		c->selector = json_incref(selector);
 	c->kind = strdup(c->config_map ? "ConfigMap" : text_of(object, "kind"));
 	c->ns = strdup(text_of(meta, "namespace"));
 	c->name = strdup(text_of(meta, "name"));
@@ -154,11 +158,24 @@ struct candidate *candidate_free(struct candidate *c)
 	free(c->created);
 	free(c->generation);
 	free(c->refused);
+	json_decref(c->selector);
 	free(c);
 	return NULL;
 }
 
 /* ---- comparisons ----------------------------------------------------------------------------- */
+
+bool candidate_selects(const struct candidate *c, const json_t *labels)
+{
+	const char *key;
+	json_t *value;
+	if (c->selector && !json_is_object(c->selector))
+		return false;
+	json_object_foreach(
+		c->selector, key,
+		value) if (!json_equal(value, json_object_get(labels, key))) return false;
+	return true;
+}
 
 bool candidate_same(const struct candidate *a, const struct candidate *b)
 {

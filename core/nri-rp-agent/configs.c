@@ -28,11 +28,14 @@
 #define RETIRE_POLL_MS 50u
 #define RETIRE_MAX_MS 10000u
 
-/* A name of an object that is watched. */
+/* A name of an object that is watched. Objects with a nodeSelector are watched together: the slot
+ * of LEVEL_SELECTED has the watch, and the list that it begins one slot for each object. */
 struct slot {
 	struct kind *kind;
+	enum level level;
+	struct slot *next; /* list of LEVEL_SELECTED */
 	struct watch *watch;
-	char *name;
+	char *name; /* NULL: any */
 	struct candidate *held; /* content of the object; NULL: the object does not exist */
 	bool known; /* `held` is valid */
 	bool denied; /* no right to read the object, so its absence means nothing */
@@ -41,7 +44,7 @@ struct slot {
 	struct verdicts *passed;
 	/* identity of the object that the status is about; NULL: no status */
 	struct candidate *passed_for;
-	const struct slot *passed_by; /* the slot that is named there; only compared */
+	char *passed_why; /* text of that status */
 };
 
 /* The objects of a kind in one namespace. */
@@ -60,6 +63,7 @@ struct configs {
 	/* namespaces in order of precedence, the agent's own first */
 	char *ns[1 + AGENT_NAMESPACES_MAX];
 	unsigned n_ns;
+	json_t *labels; /* labels of the Node; NULL: none, or not known yet */
 	char *group; /* configuration group that the Node's labels name; NULL: none */
 	bool group_known, group_changed, discovered, discovery_denied;
 	bool deleted; /* an object that was read has been deleted */
@@ -89,19 +93,79 @@ static void settle_later(struct configs *c, uint32_t ms)
 		(void)loop_timer_arm(c->settle_timer, ms);
 }
 
+/* Returns the slot of the kind that follows s; the first one if s is NULL. */
+static struct slot *kind_next(struct kind *k, const struct slot *s)
+{
+	const unsigned level = s ? s->level + 1 : 0;
+	if (s && s->next)
+		return s->next;
+	return level < N_LEVELS ? &k->slots[level] : NULL;
+}
+
+/* Returns the object of a slot if this node may follow it, else NULL. */
+static const struct candidate *slot_usable(const struct slot *s)
+{
+	return s->held && candidate_selects(s->held, s->kind->configs->labels) ? s->held : NULL;
+}
+
 /* ---- objects --------------------------------------------------------------------------------- */
 
-static void take_object(struct slot *s, const json_t *object)
+/* Treats the object as deleted. */
+static void slot_lose(struct slot *s)
+{
+	s->kind->configs->deleted |= slot_usable(s) != NULL;
+	s->held = candidate_free(s->held);
+}
+
+/* Returns the slot of an object with a nodeSelector, or one that is free for it; NULL: none. */
+static struct slot *slot_of_selected(struct slot *list, const char *name)
+{
+	struct slot *found = NULL;
+	for (struct slot *s = list->next; s; s = s->next) {
+		if (str_eq(s->name, name))
+			return s;
+		if (!s->held && (!s->passed || verdicts_idle(s->passed)))
+			found = s;
+	}
+	if (!found) {
+		found = calloc(1, sizeof *found);
+		if (!found)
+			return NULL;
+		found->kind = list->kind;
+		found->level = list->level;
+		found->next = list->next;
+		list->next = found;
+	}
+	free(found->name);
+	found->name = strdup(name);
+	return found->name ? found : NULL;
+}
+
+/* Returns the slot of an object; NULL: none, the object is not one of the slot's. */
+static struct slot *slot_of_object(struct slot *s, const json_t *object)
 {
 	const char *name =
 		json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
+	if (!name || s->level != LEVEL_SELECTED)
+		return name && str_eq(name, s->name) ? s : NULL;
+	return str_eq(name, "default") || str_has_prefix(name, "node.") ||
+			       str_has_prefix(name, "group.")
+		       ? NULL
+		       : slot_of_selected(s, name);
+}
+
+static void take_object(struct slot *s, const json_t *object)
+{
 	struct candidate *now;
 	struct err err = ERR_INIT;
-	if (!name || !str_eq(name, s->name))
-		return;
 	s->seen = true;
 	if (candidate_new(object, s->kind->config_map, &now, &err)) {
 		log_warning("%s", err.text);
+		return;
+	}
+	if (s->level == LEVEL_SELECTED && !now->selector) {
+		candidate_free(now);
+		slot_lose(s);
 		return;
 	}
 	candidate_free(s->held);
@@ -110,23 +174,25 @@ static void take_object(struct slot *s, const json_t *object)
 
 static void on_object(enum watch_event event, json_t *object, const char *text, void *arg)
 {
-	struct slot *s = arg;
+	struct slot *s = arg, *of = object ? slot_of_object(s, object) : NULL;
 	(void)text;
 	switch (event) {
 	case WATCH_BEGIN:
-		s->seen = false;
+		for (of = s; of; of = of->next)
+			of->seen = false;
 		return;
 	case WATCH_OBJECT:
-		take_object(s, object);
+		if (of)
+			take_object(of, object);
 		break;
 	case WATCH_GONE:
-		s->kind->configs->deleted |= s->held != NULL;
-		s->held = candidate_free(s->held);
+		if (of)
+			slot_lose(of);
 		break;
 	case WATCH_LISTED:
-		s->kind->configs->deleted |= !s->seen && s->held;
-		if (!s->seen)
-			s->held = candidate_free(s->held);
+		for (of = s; of; of = of->next)
+			if (!of->seen)
+				slot_lose(of);
 		s->known = true;
 		s->denied = false;
 		break;
@@ -134,7 +200,8 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 		s->known = s->denied = true;
 		break;
 	case WATCH_NO_KIND:
-		s->held = candidate_free(s->held);
+		for (of = s; of; of = of->next)
+			of->held = candidate_free(of->held);
 		s->known = true;
 		s->denied = false;
 		configs_discover(s->kind->configs); /* the kind may have been removed */
@@ -150,7 +217,6 @@ static void slot_unpass(struct slot *s)
 	if (s->passed_for)
 		verdicts_withdraw(s->passed);
 	s->passed_for = candidate_free(s->passed_for);
-	s->passed_by = NULL;
 }
 
 /* Leaves the status of the object, which is used now, to the daemon's answer. */
@@ -159,7 +225,6 @@ static void slot_use(struct slot *s)
 	if (s->passed_for)
 		verdicts_release(s->passed, s->kind->plural, s->held);
 	s->passed_for = candidate_free(s->passed_for);
-	s->passed_by = NULL;
 }
 
 static void slot_close(struct slot *s)
@@ -170,7 +235,8 @@ static void slot_close(struct slot *s)
 	s->watch = watch_free(s->watch);
 	s->held = candidate_free(s->held);
 	free(s->name);
-	s->name = NULL;
+	free(s->passed_why);
+	s->name = s->passed_why = NULL;
 	s->known = s->seen = s->denied = false;
 }
 
@@ -183,14 +249,22 @@ static int slot_open(struct kind *k, enum level level)
 	const char *what = level == LEVEL_NODE ? "node." : group ? "group." : "default";
 	slot_close(s);
 	s->kind = k;
-	s->name = str_printf("%s%s%s%s", prefix, *prefix ? "." : "", what,
-			     level == LEVEL_NODE ? c->node
-			     : group		 ? group
-						 : "");
+	s->known = level == LEVEL_SELECTED && k->config_map; /* a ConfigMap has no nodeSelector */
+	if (s->known)
+		return 0;
+	if (level != LEVEL_SELECTED)
+		s->name = str_printf("%s%s%s%s", prefix, *prefix ? "." : "", what,
+				     level == LEVEL_NODE ? c->node
+				     : group		 ? group
+							 : "");
 	_free_ char *path =
 		str_printf("%s/namespaces/%s/%s", k->config_map ? "/api/v1" : GROUP_PATH,
 			   c->ns[k->ns], k->plural);
-	_free_ char *selector = s->name ? str_printf("metadata.name=%s", s->name) : NULL;
+	_free_ char *selector =
+		level == LEVEL_SELECTED
+			? str_printf("metadata.name!=default,metadata.name!=node.%s", c->node)
+		: s->name ? str_printf("metadata.name=%s", s->name)
+			  : NULL;
 	if (path && selector)
 		s->watch = watch_new(c->config.kube, path, selector, on_object, s);
 	return s->watch ? 0 : -ENOMEM;
@@ -218,16 +292,23 @@ static int add_kind(struct configs *c, const char *plural, unsigned ns, bool con
 	k->ns = ns;
 	k->config_map = config_map;
 	(void)snprintf(k->plural, sizeof k->plural, "%s", plural);
+	for (unsigned i = 0; i < N_LEVELS; i++)
+		k->slots[i].level = i;
 	c->kinds[c->n_kinds++] = k;
 	int r = slot_open(k, LEVEL_NODE);
+	if (!r)
+		r = slot_open(k, LEVEL_SELECTED);
 	return r || !c->group_known ? r : slot_open(k, LEVEL_SHARED);
 }
 
 static void kind_free(struct kind *k)
 {
-	for (unsigned i = 0; i < N_LEVELS; i++) {
-		slot_close(&k->slots[i]);
-		verdicts_free(k->slots[i].passed);
+	for (struct slot *s = kind_next(k, NULL), *next; s; s = next) {
+		next = kind_next(k, s);
+		slot_close(s);
+		verdicts_free(s->passed);
+		if (s != &k->slots[s->level])
+			free(s);
 	}
 	free(k);
 }
@@ -251,8 +332,8 @@ static void configs_forget_kinds(struct configs *c, const json_t *resources)
 	unsigned n = 1;
 	for (unsigned i = 1; i < c->n_kinds; i++) {
 		bool held = false;
-		for (unsigned l = 0; l < N_LEVELS; l++)
-			held = held || c->kinds[i]->slots[l].held;
+		for (const struct slot *s = NULL; (s = kind_next(c->kinds[i], s));)
+			held = held || s->held;
 		/* a server that starts may not list all kinds yet */
 		if (held || configs_is_listed(resources, c->kinds[i]->plural))
 			c->kinds[n++] = c->kinds[i];
@@ -476,66 +557,76 @@ static bool level_known(const struct configs *c, enum level level)
 	return c->discovered;
 }
 
+/* Reasons for which an object of the same level precedes another. */
+static const char *const precedence[] = {"whose namespace comes first", "whose name sorts first",
+					 "which was created later"};
+
+/* Compares two slots of one level. Returns true if a precedes b, and the reason that decides. */
+static bool slot_precedes(const struct slot *a, const struct slot *b, const char **why)
+{
+	const int names = a->level == LEVEL_SELECTED ? strcmp(a->name, b->name) : 0;
+	const bool elsewhere = a->kind->ns != b->kind->ns;
+	*why = precedence[elsewhere ? 0 : names ? 1 : 2];
+	return elsewhere ? a->kind->ns < b->kind->ns
+	       : names	 ? names < 0
+			 : candidate_better(a->held, b->held) == a->held;
+}
+
 static const struct slot *configs_best(const struct configs *c, enum level level)
 {
 	const struct slot *found = NULL;
-	for (unsigned i = 0; i < c->n_kinds; i++) {
-		const struct slot *s = &c->kinds[i]->slots[level];
-		const struct candidate *was = found ? found->held : NULL;
-		bool elsewhere = found && s->kind->ns != found->kind->ns;
-		if (s->held && (elsewhere ? s->kind->ns < found->kind->ns
-					  : candidate_better(s->held, was) == s->held))
-			found = s;
-	}
+	const char *why;
+	for (unsigned i = 0; i < c->n_kinds; i++)
+		for (const struct slot *s = &c->kinds[i]->slots[level]; s; s = s->next)
+			if (slot_usable(s) && (!found || slot_precedes(s, found, &why)))
+				found = s;
 	return found;
 }
 
 /* Writes into the status of an object that another one precedes which. */
 static void configs_pass(const struct configs *c, struct slot *s, const struct slot *by)
 {
-	if (s->passed_by == by && candidate_same(s->passed_for, s->held))
+	const char *reason;
+	(void)slot_precedes(by, s, &reason);
+	char *why = str_printf("not used: %s %s/%s, %s, configures this node", by->held->kind,
+			       by->held->ns, by->held->name, reason);
+	const bool same = why && s->passed_why && str_eq(why, s->passed_why) &&
+			  candidate_same(s->passed_for, s->held);
+	free(s->passed_why);
+	s->passed_why = why;
+	if (same)
 		return;
-	_free_ char *why = str_printf("not used: %s %s/%s, %s, configures this node",
-				      by->held->kind, by->held->ns, by->held->name,
-				      s->kind->ns == by->kind->ns ? "which was created later"
-								  : "whose namespace comes first");
 	if (!s->passed)
 		s->passed = verdicts_new(c->config.kube, c->node);
 	candidate_free(s->passed_for);
 	s->passed_for = configs_identity(s->held);
-	s->passed_by = by;
 	verdicts_release(c->verdicts, s->kind->plural, s->held);
 	if (why && s->passed && s->passed_for)
 		verdicts_tell(s->passed, s->kind->plural, s->held, why, NULL);
 }
 
 /* Follows a choice in the statuses of custom resources that would configure this node without the
- * chosen object, which is in slots of `level`. */
-static void configs_pass_others(const struct configs *c, const struct slot *chosen,
-				enum level level)
+ * chosen object. */
+static void configs_pass_others(const struct configs *c, const struct slot *chosen)
 {
-	for (unsigned i = 1; i < c->n_kinds; i++) {
-		for (unsigned l = 0; l < N_LEVELS; l++) {
-			struct slot *s = &c->kinds[i]->slots[l];
-			if (s != chosen && s->held && l == level)
-				configs_pass(c, s, chosen);
-			else if (s != chosen)
-				slot_unpass(s);
-			else
+	for (unsigned i = 1; i < c->n_kinds; i++)
+		for (struct slot *s = NULL; (s = kind_next(c->kinds[i], s));)
+			if (s == chosen)
 				slot_use(s);
-		}
-	}
+			else if (slot_usable(s) && s->level == chosen->level)
+				configs_pass(c, s, chosen);
+			else
+				slot_unpass(s);
 }
 
 static void configs_choose(struct configs *c)
 {
-	if (!level_known(c, LEVEL_NODE))
-		return;
-	const struct slot *s = configs_best(c, LEVEL_NODE);
-	if (!s && (!c->group_known || !level_known(c, LEVEL_SHARED)))
-		return;
-	const enum level level = s ? LEVEL_NODE : LEVEL_SHARED;
-	s = s ? s : configs_best(c, LEVEL_SHARED);
+	const struct slot *s = NULL;
+	for (unsigned level = 0; !s && level < N_LEVELS; level++) {
+		if ((level && !c->group_known) || !level_known(c, level))
+			return;
+		s = configs_best(c, level);
+	}
 	if (!s && !c->warned_none)
 		log_warning("the cluster has no configuration for node %s in namespace %s: %s",
 			    c->node, c->ns[0],
@@ -554,7 +645,7 @@ static void configs_choose(struct configs *c)
 	if (s && !(c->sent_counts && candidate_same(s->held, c->sent)))
 		configs_send(c, s);
 	if (s)
-		configs_pass_others(c, s, level);
+		configs_pass_others(c, s);
 }
 
 static void change_group(struct configs *c)
@@ -581,8 +672,8 @@ static void configs_close_others(struct configs *c)
 	unsigned n = 0;
 	for (unsigned i = 0; i < c->n_kinds; i++)
 		if (c->kinds[i]->ns) {
-			for (unsigned l = 0; l < N_LEVELS; l++)
-				c->deleted |= c->kinds[i]->slots[l].held != NULL;
+			for (const struct slot *s = NULL; (s = kind_next(c->kinds[i], s));)
+				c->deleted |= slot_usable(s) != NULL;
 			kind_free(c->kinds[i]);
 		} else {
 			c->kinds[n++] = c->kinds[i];
@@ -626,9 +717,15 @@ void configs_set_group(struct configs *c, const char *group)
 	settle_later(c, 0);
 }
 
-void configs_node_seen(const struct configs *c, const json_t *node)
+void configs_node_seen(struct configs *c, const json_t *node)
 {
+	json_t *labels = json_object_get(json_object_get(node, "metadata"), "labels");
 	verdicts_node_seen(c->verdicts, node);
+	if (json_equal(labels, c->labels) || (!labels && !c->labels))
+		return;
+	json_decref(c->labels);
+	c->labels = json_incref(labels);
+	settle_later(c, SETTLE_MS);
 }
 
 void configs_daemon_connected(struct configs *c)
@@ -644,9 +741,8 @@ static bool configs_idle(const struct configs *c)
 {
 	bool idle = verdicts_idle(c->verdicts);
 	for (unsigned i = 0; i < c->n_kinds; i++)
-		for (unsigned l = 0; l < N_LEVELS; l++)
-			idle &= !c->kinds[i]->slots[l].passed ||
-				verdicts_idle(c->kinds[i]->slots[l].passed);
+		for (const struct slot *s = NULL; (s = kind_next(c->kinds[i], s));)
+			idle &= !s->passed || verdicts_idle(s->passed);
 	return idle;
 }
 
@@ -666,8 +762,8 @@ void configs_retire(struct configs *c, void (*done)(void *arg), void *arg)
 	c->retire_until_ms = clock_ms() + RETIRE_MAX_MS;
 	verdicts_withdraw(c->verdicts);
 	for (unsigned i = 0; i < c->n_kinds; i++)
-		for (unsigned l = 0; l < N_LEVELS; l++)
-			slot_unpass(&c->kinds[i]->slots[l]);
+		for (struct slot *s = NULL; (s = kind_next(c->kinds[i], s));)
+			slot_unpass(s);
 	configs_do_retire(c);
 }
 
@@ -711,6 +807,7 @@ struct configs *configs_free(struct configs *c)
 	loop_timer_free(c->retire_timer);
 	verdicts_free(c->verdicts);
 	candidate_free(c->sent);
+	json_decref(c->labels);
 	free(c->group);
 	free(c->node);
 	for (unsigned i = 0; i < c->n_ns; i++)

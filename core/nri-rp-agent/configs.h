@@ -28,7 +28,7 @@ void configs_set_namespaces(struct configs *c, char *const *list, size_t n);
 /* Sets the node's group; NULL: none. Shared objects are ignored until the first call. */
 void configs_set_group(struct configs *c, const char *group);
 /* Call when the Node has changed. */
-void configs_node_seen(const struct configs *c, const json_t *node);
+void configs_node_seen(struct configs *c, const json_t *node);
 /* Call when the daemon has connected, or connected again. */
 void configs_daemon_connected(struct configs *c);
 /* Withdraws the statuses before the agent stops. Calls done, possibly before it returns, when they

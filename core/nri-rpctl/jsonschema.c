@@ -457,6 +457,20 @@ static void put_status(struct json *j)
 	json_end_obj(j);
 }
 
+/* Writes the schema of the labels by which nri-rp-agent decides which nodes follow the object. */
+static void put_node_selector(struct json *j)
+{
+	json_kobj(j, "nodeSelector");
+	json_type(j, "object");
+	json_kstr(j, "description",
+		  "Labels of the nodes that follow this object. Default: all nodes that its name "
+		  "stands for.");
+	json_kobj(j, "additionalProperties");
+	json_type(j, "string");
+	json_end_obj(j);
+	json_end_obj(j);
+}
+
 /* Writes the schema of the spec: the keys of the policy and the core's common parts (rewrite.c). */
 static void put_spec(struct json *j, const struct schema_tree *policy,
 		     const struct schema_tree *core)
@@ -476,6 +490,7 @@ static void put_spec(struct json *j, const struct schema_tree *policy,
 		json_node(j, schema_child(&core->root, common_parts[i], false),
 			  (struct style){.structural = true});
 	}
+	put_node_selector(j);
 	json_end_obj(j);
 	json_end_obj(j);
 }
@@ -484,6 +499,7 @@ static void put_spec(struct json *j, const struct schema_tree *policy,
 static void put_columns(struct json *j)
 {
 	static const char *const columns[][3] = {{"Generation", "integer", ".metadata.generation"},
+						 {"Nodes", "string", ".spec.nodeSelector"},
 						 {"Status", "string", ".status.nodes.*.status"},
 						 {"Age", "date", ".metadata.creationTimestamp"}};
 	json_karr(j, "additionalPrinterColumns");

@@ -47,7 +47,7 @@ def commands():
     """Those of README and of the manual, each once."""
     lines = chapter() + re.findall(r'^\.Dl ((?:kubectl|helm) .*)', PAGE, re.M)
     for text in literals():
-        lines += [line for line in text.splitlines() if re.match(r'make |podman |editor |kubectl ', line)]
+        lines += [line for line in text.splitlines() if re.match(r'make |podman |editor |kubectl |nri-rpctl ', line)]
     return list(dict.fromkeys(lines))
 
 
@@ -87,6 +87,10 @@ def the_kind(rendered, word):
                                                                                       *d['spec']['names'].get('shortNames', []))]
 
 
+def canary(folder):
+    return yaml.safe_load((folder / 'build/kubernetes/samples/canary.yaml').read_text())
+
+
 def check_kubectl(words, folder, rendered):
     namespaces = {d['metadata']['name'] for d in rendered if d['kind'] == 'Namespace'}
     if '-n' in words:
@@ -109,10 +113,12 @@ def check_kubectl(words, folder, rendered):
         status = definition['spec']['versions'][0]['schema']['openAPIV3Schema']['properties']['status']
         assert words[words.index('-o') + 1] == 'jsonpath={.status.nodes}' and 'nodes' in status['properties']
     elif words[0] == 'label':
-        assert words[1] in ('node', 'namespace') and '=' in words[3]
-        assert words[3].split('=')[0] in json.dumps(rendered) + (TOP / 'core/nri-rp-agent/cluster.c').read_text()
+        assert words[1] in ('node', 'namespace')
+        assert re.split('[=-]$|=', words[3])[0] in json.dumps(rendered) + json.dumps(canary(folder))
+    elif words[0] == 'delete':
+        assert the_kind(rendered, words[1]) and words[2] == canary(folder)['metadata']['name']
     else:
-        assert words == ['apply', '-f', 'canary.yaml'], words
+        assert words[:2] == ['apply', '-f'] and (folder / words[2]).exists(), words
 
 
 @pytest.mark.parametrize('line', commands())
@@ -130,6 +136,8 @@ def test_each_line(folder, rendered, line):
         assert (folder / words[0]).read_text().count('newName: ') == 1
     elif program == 'helm':
         assert (folder / words[-1] / 'Chart.yaml').exists() and {p.name for p in (folder / words[-1] / 'templates').iterdir()} >= {'daemonset.yaml', 'rbac.yaml'}
+    elif program == 'nri-rpctl':
+        assert subprocess.run([BUILD / 'bin' / program, *words, '--help'], capture_output=True, timeout=60).returncode == 0
     else:
         assert program == 'kubectl'
         check_kubectl(words, folder, rendered)
@@ -208,8 +216,9 @@ def write_image(path, name):
 
 def typed(line, folder, text=None):
     """Runs one line of the text, and returns what it prints."""
-    done = subprocess.run([*shlex.split(line)], cwd=folder, input=text, env={**os.environ, 'KUBECONFIG': ADMIN}, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, line + ': ' + done.stderr
+    env = {**os.environ, 'KUBECONFIG': ADMIN, 'PATH': '%s:%s' % (BUILD / 'bin', os.environ['PATH'])}
+    done = subprocess.run([*shlex.split(line)], cwd=folder, input=text, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, line + ': ' + done.stdout + done.stderr
     return done.stdout
 
 
@@ -222,14 +231,26 @@ def test_the_chapter_typed(folder, rendered):
     write_image(folder / 'image.tar', daemon_set(rendered)['spec']['template']['spec']['containers'][0]['image'])
     subprocess.run([*shlex.split(LOAD), folder / 'image.tar'], check=True, capture_output=True, timeout=120)
     policy, = [o for o in objects() if o['kind'] == 'BalloonsPolicy']
-    (folder / 'canary.yaml').write_text(json.dumps({**policy, 'metadata': {**policy['metadata'], 'name': 'group.canary'}}))
-    lines = [line.replace(NODE, KUBELET_NODE) for line in commands() if line.startswith('kubectl ')]
+    lines = [line.replace(NODE, KUBELET_NODE) for line in commands() if line.startswith(('kubectl ', 'nri-rpctl '))]
+
+    def follows(name, generation):
+        row, = json.loads(typed('nri-rpctl --json cluster', folder))
+        return (row['configuration'], row['generation']) == ('BalloonsPolicy nri-rp/' + name, generation)
     typed('kubectl create namespace monitoring', folder)
     try:
         for line in lines:
             if '-o jsonpath' in line and 'canary' not in line:
                 typed('kubectl apply -f -', folder, json.dumps(policy))
             said = [typed(line, folder)]
+            if line.endswith(' canary=yes'):
+                eventually(lambda: follows('canary', 1), 30)
+                shown = typed('kubectl -n nri-rp get balloonspolicies', folder)
+                assert re.search(r'NODES +STATUS', shown) and re.search(r'(?m)^canary +1 +\{"canary":"yes"\} +Success', shown), shown
+                # a new generation of the object reaches the canary
+                typed('kubectl -n nri-rp patch balloonspolicy canary --type merge -p {"spec":{"reservedResources":{"cpu":"700m"}}}'.replace('"', '\\"'), folder)
+                eventually(lambda: follows('canary', 2), 30)
+            elif line.endswith(' canary-'):
+                eventually(lambda: follows('default', 1), 30)
             if line.endswith('nri-rpctl status'):
                 assert 'healthy' in said[0] and 'node %s of https' % KUBELET_NODE in said[0]
             elif '-o jsonpath' in line:
@@ -238,6 +259,6 @@ def test_the_chapter_typed(folder, rendered):
                 assert json.loads(said[-1])[KUBELET_NODE]['status'] == 'Success' or 'CPUs' in said[-1]
         assert typed('kubectl get --ignore-not-found namespace nri-rp -o jsonpath={.metadata.name}', folder) == ''
     finally:
-        typed('kubectl label node %s config.nri/group-' % KUBELET_NODE, folder)
+        typed('kubectl label node %s canary-' % KUBELET_NODE, folder)
         typed('kubectl delete --ignore-not-found -k build/kubernetes/base', folder)
         typed('kubectl delete namespace monitoring', folder)

@@ -190,6 +190,77 @@ def test_node_wins_over_group_over_default(cluster):
     assert 'obsolete' in c.agent.read_log() and c.verdict() is None
 
 
+def test_nodes_follow_an_object_by_their_labels(cluster):
+    """nodeSelector: before the group's object, behind the node's; of two that match, the one whose name sorts first."""
+    c = cluster()
+
+    def labels(**more):
+        c.api.put('nodes', None, NODE, {'metadata': {'labels': more}})
+
+    def balloons_for(size, **selector):
+        return balloons(size, nodeSelector=selector)
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.api.put(CRS, NS, 'group.g', balloons(3))
+    c.api.put(CRS, NS, 'canary', balloons_for(4, pool='new', zone='a'))
+    c.has_verdict('Success', 1)
+    labels(pool='new')
+    time.sleep(0.5)
+    assert c.verdict(name='canary') is None and c.verdict()
+    labels(pool='new', zone='a', **{'config.nri/group': 'g'})
+    assert c.has_verdict('Success', 1, name='canary') == {**c.verdict(name='canary'), 'status': 'Success'}
+    assert 'warnings' not in c.verdict(name='canary')
+    eventually(lambda: c.verdict() is None)
+    assert 'minCPUs: 4' in c.node.ctl('config', 'show')['yaml'] and c.verdict(name='group.g') is None
+    # another one that matches, by name in front of the first
+    c.api.put(CRS, NS, 'beta', balloons_for(5, zone='a'))
+    c.has_verdict('Success', 1, name='beta')
+    assert c.has_verdict('Failure', 1, name='canary')['errors'] == 'not used: BalloonsPolicy nri/beta, whose name sorts first, configures this node'
+    c.api.put('topologyawarepolicies', NS, 'alpha', {'spec': {**RESERVED, 'nodeSelector': {'zone': 'a'}}})
+    c.runs('topology-aware')
+    assert 'TopologyAwarePolicy nri/alpha, whose name' in c.has_verdict('Failure', 1, name='beta')['errors']
+    # roll-back, each way: the object is deleted, is for other nodes, loses its selector; the node loses its label
+    c.api.delete('topologyawarepolicies', NS, 'alpha')
+    c.has_verdict('Success', 1, name='beta')
+    c.api.put(CRS, NS, 'beta', balloons_for(5, zone='b'))
+    c.has_verdict('Success', 1, name='canary')
+    eventually(lambda: c.verdict(name='beta') is None)
+    c.api.put(CRS, NS, 'canary', balloons(4))
+    c.has_verdict('Success', 1, name='group.g')
+    c.api.put(CRS, NS, 'canary', balloons_for(4, pool='new'))
+    c.has_verdict('Success', 3, name='canary')
+    # the agent finds the same after a restart
+    c.agent.stop()
+    eventually(lambda: c.verdict(name='canary') is None)
+    c.agent.start()
+    c.has_verdict('Success', 3, name='canary')
+    c.api.put(CRS, NS, 'node.' + NODE, balloons(6))
+    c.has_verdict('Success', 1, name='node.' + NODE)
+    eventually(lambda: c.verdict(name='canary') is None)
+    # an object of the node, of a group or for all can leave nodes out, too
+    c.api.put(CRS, NS, 'node.' + NODE, balloons_for(6, zone='c'))
+    c.has_verdict('Success', 3, name='canary')
+    labels()
+    c.has_verdict('Success', 1)
+
+
+def test_a_selector_that_is_no_map_of_labels(cluster):
+    """A server without the definition's schema keeps it; no node follows it, and the check of a file says why."""
+    c = cluster()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.has_verdict('Success', 1)
+    c.api.put(CRS, NS, 'canary', balloons(3, nodeSelector=[1]))
+    c.api.put(CRS, NS, 'other', balloons(3, nodeSelector={'pool': 1}))
+    c.api.put('nodes', None, NODE, {'metadata': {'labels': {'pool': '1'}}})
+    time.sleep(0.5)
+    assert c.verdict()['status'] == 'Success' and c.verdict(name='canary') is None and c.verdict(name='other') is None
+    file = c.node.paths['work'] + '/canary.yaml'
+    for selector, said in (({'pool': 'new'}, ''), ([1], 'spec.nodeSelector: expected a map of labels, found a list')):
+        with open(file, 'w', encoding='utf-8') as f:
+            json.dump({'apiVersion': 'config.nri/v1alpha1', 'kind': 'BalloonsPolicy', 'metadata': {'name': 'canary'}, **balloons(3, nodeSelector=selector)}, f)
+        done = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', file, '--module-dir', BUILD / 'modules'], capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) == (not said) and said.replace('spec.', '') in done.stdout + done.stderr, done
+
+
 def test_kind_is_the_policy(cluster):
     c = cluster()
     c.api.put(CRS, NS, 'default', balloons(2))

@@ -82,7 +82,7 @@ def test_a_stream_that_is_half_closed(cluster):
     c = cluster()
     c.api.put(CRS, NS, 'default', balloons(2))
     c.has_verdict('Success', 1)
-    c.api.fault(half_closed, when=lambda m, p, q: CRS in p and 'watch' in q and 'default' in q['fieldSelector'])
+    c.api.fault(half_closed, when=lambda m, p, q: CRS in p and 'watch' in q and q['fieldSelector'] == 'metadata.name=default')
     c.api.compact()
     c.api.put(CRS, NS, 'default', balloons(3))
     c.has_verdict('Success', 2)

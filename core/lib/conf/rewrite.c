@@ -11,6 +11,7 @@
 #include "core/lib/util/str.h"
 
 #define CR_GROUP "config.nri/"
+#define CR_NODE_SELECTOR "nodeSelector" /* which nodes follow a resource; nri-rp-agent decides */
 
 static const char *const common_parts[] = {"control", "log", "instrumentation", "agent", "dra"};
 
@@ -124,6 +125,10 @@ static int read_resource(struct conf_loader *l, struct conf_doc *doc)
 		return problem_node(l->errs, spec ? spec : root, spec ? NULL : "spec",
 				    "expected a map, found %s",
 				    node_found(spec, found, sizeof found));
+	rp_cfg selector = node_child(spec, CR_NODE_SELECTOR);
+	if (selector && !node_is(selector, RP_NODE_MAP))
+		return problem_node(l->errs, selector, NULL, "expected a map of labels, found %s",
+				    node_found(selector, found, sizeof found));
 	doc->module = arena_strdup(l->arena, module);
 	return doc->module ? 0 : -ENOMEM;
 }
@@ -142,6 +147,8 @@ static int plain_resource(struct conf_loader *l, struct conf_doc *doc)
 	policy->parent = root;
 	policy->written = "policy";
 	policy->text = doc->module;
+	if (node_member(spec, CR_NODE_SELECTOR))
+		node_remove(spec, node_member(spec, CR_NODE_SELECTOR));
 	spec->parent = root;
 	spec->written = kind->file && kind->file->object ? "spec" : doc->module;
 	doc->root = root;
