@@ -48,6 +48,7 @@
 #define OPT_HISTORY 0x100u
 #define OPT_CONFIRM 0x200u
 #define OPT_YES 0x400u
+#define OPT_DRY_RUN 0x800u
 
 struct cli {
 	const char *socket;

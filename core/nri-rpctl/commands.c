@@ -197,8 +197,9 @@ int cmd_reload(struct cli *cli)
 int cmd_undo(struct cli *cli)
 {
 	struct question req = commands_plain(cli, "Undo");
-	req.flags = cli->options & OPT_YES ? CTL_FLAG_YES : 0;
-	return show_trial(cli, &req, "Restored");
+	const bool dry = cli->options & OPT_DRY_RUN;
+	req.flags = (cli->options & OPT_YES ? CTL_FLAG_YES : 0) | (dry ? CTL_FLAG_DRY_RUN : 0);
+	return show_trial(cli, &req, dry ? "Would restore" : "Restored");
 }
 
 static void show_confirmed(struct out *o, const json_t *doc)

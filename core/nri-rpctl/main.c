@@ -52,6 +52,7 @@ static const struct option options[] = {
 	{"defaults", NULL, OPT_DEFAULTS, "also keys that are not set"},
 	{"confirm", "TIME", OPT_CONFIRM, "undo after TIME unless confirmed (60s, 5m)"},
 	{"yes", NULL, OPT_YES, "go back even if the files were refused"},
+	{"dry-run", NULL, OPT_DRY_RUN, "only show what it would go back to, and what would move"},
 	{"history", NULL, OPT_HISTORY, "its events, including refusals and moves"},
 	{"local", NULL, OPT_LOCAL, "do not ask the daemon"},
 };
@@ -84,7 +85,8 @@ static const struct command commands[] = {
 	{"reload", NULL, "", 0, 0, OPT_CONFIRM, cmd_reload,
 	 "read the configuration again and wait for the result"},
 	{"confirm", NULL, "", 0, 0, 0, cmd_confirm, "keep the configuration of a reload --confirm"},
-	{"undo", NULL, "", 0, 0, OPT_YES, cmd_undo, "return to the previous configuration"},
+	{"undo", NULL, "", 0, 0, OPT_YES | OPT_DRY_RUN, cmd_undo,
+	 "return to the previous configuration"},
 	{"plan", NULL, "FILE|-", 1, 1, 0, cmd_plan,
 	 "containers that would move with this configuration"},
 	{"try", NULL, "FILE|-", 1, 1, 0, cmd_try,

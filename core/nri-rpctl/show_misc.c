@@ -190,6 +190,8 @@ void show_outcome(struct out *o, const json_t *doc, const char *verb)
 		return;
 	}
 	out_styled(o, GREEN, verb);
+	if (*js(doc, "restores"))
+		out_printf(o, " the configuration of %s", unit_time(js(doc, "restores"), a));
 	if (str_eq(outcome, "in force"))
 		out_printf(o, ", generation %" PRId64, ji(doc, "generation"));
 	const size_t moved = count_moved(moves), others = json_array_size(moves) - moved;

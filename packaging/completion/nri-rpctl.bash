@@ -59,7 +59,7 @@ _nri_rpctl() {
 		[[ $cur == -* ]] && choices="--history"
 		;;
 	reload) choices="--confirm" ;;
-	undo) choices="--yes" ;;
+	undo) choices="--dry-run --yes" ;;
 	events) choices="--follow --since" ;;
 	plan | try | import | support) files=-f ;;
 	config) choices="check show schema crds" ;;

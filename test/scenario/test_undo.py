@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way back to the configuration before: undo, and what nobody has confirmed in time."""
 import os
+import re
 import time
 
 from operator_tools import DEGRADED, FAILED, OK, USAGE, ctl, ctl_json
@@ -89,6 +90,33 @@ def test_after_a_refused_reload(make_node):
     done = ctl(node, 'undo')
     assert done.code == FAILED and 'has changed nothing' in done.err and 'undo --yes' in done.err and policy(node) == 'static'
     assert ctl(node, 'undo', '--yes').code == OK and policy(node) == 'topology-aware'
+
+
+def test_what_it_would_go_back_to(make_node):
+    """--dry-run names the configuration by its time and its differences, also after a refused reload, and changes nothing."""
+    node = make_node(TOPOLOGY_AWARE)
+    node.create('a', ctr('a0', '2', '64Mi'))
+    assert ctl(node, 'undo', '--dry-run').code == FAILED
+    node.run('write-config', STATIC)
+    assert ctl(node, 'reload').code == OK
+    refused = {'policy': 'static', 'static': {'reservedResources': {'cpu': 99}}}
+    for config, code in ((STATIC, OK), (refused, 78)):
+        node.run('write-config', config)
+        assert ctl(node, 'reload').code == code
+        said = ctl(node, 'undo', '--dry-run')
+        assert said.code == OK and re.match(r'Would restore the configuration of \w+ +\d+ \d\d:\d\d:\d\d; \d container', said.out), said
+        assert 'policy: static -> topology-aware' in said.out.replace('→', '->') and policy(node) == 'static'
+        doc = ctl_json(node, 'undo', '--dry-run')
+        assert doc['outcome'] == 'accepted' and doc['restores'] < node.ctl('status', check=False)['now']
+        assert node.ctl('status', check=False)['config']['undone'] is False
+    done = ctl(node, 'undo', '--yes')
+    assert done.code == OK and done.out.startswith('Restored the configuration of ') and policy(node) == 'topology-aware'
+    # after an undo it names what was undone; while a reload waits for its confirmation, what comes back without one
+    assert 'policy: topology-aware -> static' in ctl(node, 'undo', '--dry-run').out.replace('→', '->')
+    node.run('write-config', BALLOONS)
+    assert ctl(node, 'reload', '--confirm', '600').code == OK
+    assert 'policy: balloons -> topology-aware' in ctl(node, 'undo', '--dry-run').out.replace('→', '->')
+    assert 'run `nri-rpctl confirm`' in ' '.join(ctl(node, 'status').out.split())
 
 
 def test_what_doctor_says_of_what_was_undone(make_node):

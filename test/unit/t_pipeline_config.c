@@ -287,7 +287,7 @@ static void test_stop_while_undoing(void **state)
 	struct answer a = {0};
 	assert_int_equal(reload(w, PUPPET).code, 0);
 	assert_int_equal(reload(w, "policy: none\n").code, 0);
-	assert_int_equal(pipeline_undo(w->p, answered, &a, &w->err), 0);
+	assert_int_equal(pipeline_undo(w->p, false, answered, &a, &w->err), 0);
 	world_stop(w);
 	assert_int_equal(a.n, 1);
 	assert_true(a.code < 0);

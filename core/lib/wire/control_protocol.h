@@ -21,6 +21,7 @@
 #define CTL_FLAG_ORIGIN 0x2u /* ConfigShow: with the origin of each key */
 #define CTL_FLAG_HISTORY 0x8u /* Explain: with the history of the container */
 #define CTL_FLAG_YES 0x20u /* Undo: even if the files were refused */
+#define CTL_FLAG_DRY_RUN 0x40u /* Undo: try only, change nothing */
 #define CTL_FLAG_PUBLIC 0x10u /* omit texts of annotations, processes and cgroups */
 #define CTL_FLAG_DEFAULTS 0x4u /* ConfigShow: with keys that are not set */
 

@@ -78,6 +78,8 @@ static void put_outcome(struct buf *out, const struct pipeline *p, const struct 
 	put_lines(&j, "classes", closed ? NULL : res->classes);
 	json_kbool(&j, "restart_needed", res->restart_needed);
 	put_moves(&j, res);
+	if (res->former_ns)
+		put_time(&j, "restores", res->former_ns);
 	json_kuint(&j, "unconfirmed_s", plan ? 0 : pipeline_unconfirmed_s(p));
 	json_kuint(&j, "took_us", res->took_us);
 	json_kuint(&j, "generation", pipeline_conf_generation(p));
@@ -128,37 +130,6 @@ enum call_result run_reload(struct call *call)
 	return CALL_LATER;
 }
 
-enum call_result run_undo(struct call *call)
-{
-	struct err err = ERR_INIT;
-	struct pipeline_status s;
-	pipeline_status(call->p, &s);
-	/* A refused configuration has changed nothing, so there is nothing to undo. */
-	if (s.config_error && *s.config_error && !s.config_undone &&
-	    !pipeline_unconfirmed_s(call->p) && !(call->req->flags & CTL_FLAG_YES))
-		return call_fail(call, CTL_FAILED,
-				 "%s was refused and has changed nothing, so there is nothing to "
-				 "undo; nri-rpctl undo --yes goes back to the configuration before "
-				 "the active one (policy %s)",
-				 s.config_path, s.policy);
-	struct job *job = job_new(call, &call->ctl->jobs);
-	if (!job)
-		return call_fail(call, CTL_FAILED, "too many requests are already waiting");
-	return trial_begun(call, job, pipeline_undo(call->p, config_done, job, &err), &err);
-}
-
-enum call_result run_confirm(struct call *call)
-{
-	struct err err = ERR_INIT;
-	int r = pipeline_confirm(call->p, &err);
-	if (r)
-		return call_fail(call, CTL_FAILED, "%s", err_text(&err, r));
-	json_obj(&call->j);
-	json_kuint(&call->j, "confirmed", pipeline_conf_generation(call->p));
-	json_end_obj(&call->j);
-	return CALL_DONE;
-}
-
 /* Creates the job of a trial; NULL: the call has failed. */
 static struct job *trial_job(struct call *call, bool pod)
 {
@@ -178,6 +149,40 @@ static struct job *trial_job(struct call *call, bool pod)
 	job->flags = call->req->flags;
 	ctl->n_plans++;
 	return job;
+}
+
+enum call_result run_undo(struct call *call)
+{
+	const bool dry = call->req->flags & CTL_FLAG_DRY_RUN;
+	struct err err = ERR_INIT;
+	struct pipeline_status s;
+	pipeline_status(call->p, &s);
+	/* A refused configuration has changed nothing, so there is nothing to undo. */
+	if (s.config_error && *s.config_error && !s.config_undone &&
+	    !pipeline_unconfirmed_s(call->p) &&
+	    !(call->req->flags & (CTL_FLAG_YES | CTL_FLAG_DRY_RUN)))
+		return call_fail(call, CTL_FAILED,
+				 "%s was refused and has changed nothing, so there is nothing to "
+				 "undo; nri-rpctl undo --yes goes back to the configuration before "
+				 "the active one (policy %s)",
+				 s.config_path, s.policy);
+	struct job *job = dry ? trial_job(call, false) : job_new(call, &call->ctl->jobs);
+	if (!job)
+		return dry ? CALL_DONE
+			   : call_fail(call, CTL_FAILED, "too many requests are already waiting");
+	return trial_begun(call, job, pipeline_undo(call->p, dry, config_done, job, &err), &err);
+}
+
+enum call_result run_confirm(struct call *call)
+{
+	struct err err = ERR_INIT;
+	int r = pipeline_confirm(call->p, &err);
+	if (r)
+		return call_fail(call, CTL_FAILED, "%s", err_text(&err, r));
+	json_obj(&call->j);
+	json_kuint(&call->j, "confirmed", pipeline_conf_generation(call->p));
+	json_end_obj(&call->j);
+	return CALL_DONE;
 }
 
 static enum call_result plan_file(struct call *call, const char *path)

@@ -328,6 +328,7 @@ struct reload {
 	 * tried */
 	uint64_t last_good_ns;
 	uint64_t undoes; /* checksum of the configuration that is undone; 0: this is no undo */
+	uint64_t former_ns; /* reload_result.former_ns */
 	uint64_t began_us;
 };
 
@@ -530,6 +531,7 @@ static void reload_tried(void *arg, const struct trial_result *t)
 	res.warnings = buf_text(&dry.text);
 	reload_conclude(r, &report, &res);
 	res.took_us = clock_us() - r->began_us;
+	res.former_ns = r->former_ns;
 	tell_all(r->waiters, &res);
 	buf_fini(&dry.text);
 	report_fini(&report);
@@ -653,16 +655,17 @@ int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigne
 	return reload_start(p, r, err);
 }
 
-int config_undo(struct pipeline *p, struct conf_files *files, uint64_t sum, reload_done done,
-		void *arg, struct err *err)
+int config_undo(struct pipeline *p, struct kept *former, uint64_t sum, reload_done done, void *arg,
+		struct err *err)
 {
-	struct reload *r = reload_new(p, RELOAD, done, arg);
+	struct reload *r = reload_new(p, sum ? RELOAD : PLAN, done, arg);
 	if (!r) {
-		conf_files_fini(files);
+		kept_fini(former);
 		return err_errno(err, -ENOMEM, "undo");
 	}
 	conf_errors_init(&r->text.problems);
-	r->text.files = *files;
+	r->text.files = former->files;
+	r->former_ns = former->wall_ns;
 	r->undoes = sum;
 	return reload_start(p, r, err);
 }

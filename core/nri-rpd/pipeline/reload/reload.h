@@ -45,6 +45,8 @@ struct reload_result {
 	const struct conflict *conflicts; /* adjustments that caused the refusal */
 	unsigned n_conflicts;
 	uint64_t took_us;
+	/* undo: activation time of the previous configuration, by the wall clock; else 0 */
+	uint64_t former_ns;
 };
 typedef void (*reload_done)(const struct reload_result *res, void *arg);
 
@@ -111,10 +113,12 @@ void config_accepted(struct pipeline *p, const struct conf_files *files);
 /* Saves the files as the last good configuration. The one saved before becomes the former one. */
 void config_keep(struct pipeline *p, const struct conf_files *files);
 
-/* Reloads with the text of a previous configuration; takes ownership of *files. `sum`: checksum of
- * the configuration that is undone, which a start must not activate again. */
-int config_undo(struct pipeline *p, struct conf_files *files, uint64_t sum, reload_done done,
-		void *arg, struct err *err);
+struct kept;
+
+/* Reloads with a previous configuration; takes ownership of its files. `sum`: checksum of the
+ * configuration that is undone, which a start must not activate again; 0: only plans it. */
+int config_undo(struct pipeline *p, struct kept *former, uint64_t sum, reload_done done, void *arg,
+		struct err *err);
 
 /* Records that the files were refused. `problems`: lines; "" if err has the complete text. */
 void config_refused(struct pipeline *p, const char *problems, const struct err *err);

@@ -142,7 +142,7 @@ unsigned pipeline_unconfirmed_s(const struct pipeline *p)
 struct undoing {
 	struct pipeline *p;
 	const char *file;
-	uint64_t sum;
+	uint64_t sum; /* 0: plan only */
 	reload_done done;
 	void *arg;
 	struct kept kept;
@@ -160,20 +160,21 @@ static void former_read(void *arg, int result)
 {
 	struct undoing *u = arg;
 	struct pipeline *p = u->p;
-	if (!result && p->reloads.running) {
+	if (!result && p->reloads.running && u->sum) {
 		kept_fini(&u->kept);
 		result = err_set(&u->err, -EBUSY, "a reload is in progress");
 	}
 	if (!result)
-		result = config_undo(p, &u->kept.files, u->sum, u->done, u->arg, &u->err);
+		result = config_undo(p, &u->kept, u->sum, u->done, u->arg, &u->err);
 	if (result) {
 		const struct reload_result res = {.code = -EAGAIN,
 						  .err = u->err,
 						  .warnings = "",
 						  .changes = "",
 						  .classes = ""};
-		log_error("cannot undo: %s", err_text(&u->err, result));
-		if (p->reloads.undo.due_ms)
+		if (u->sum)
+			log_error("cannot undo: %s", err_text(&u->err, result));
+		if (u->sum && p->reloads.undo.due_ms)
 			(void)loop_timer_arm(p->reloads.undo.timer, AGAIN_MS);
 		if (u->done)
 			u->done(&res, u->arg);
@@ -181,7 +182,7 @@ static void former_read(void *arg, int result)
 	free(u);
 }
 
-int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *err)
+int pipeline_undo(struct pipeline *p, bool plan, reload_done done, void *arg, struct err *err)
 {
 	bool waits = p->reloads.undo.due_ms != 0;
 	struct undoing *u = calloc(1, sizeof *u);
@@ -190,7 +191,9 @@ int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *e
 	*u = (struct undoing){
 		.p = p,
 		.file = waits ? KEPT_FILE : FORMER_FILE,
-		.sum = waits ? kept_sum(&p->reloads.undo.unconfirmed) : p->reloads.saved_sum,
+		.sum = plan    ? 0
+		       : waits ? kept_sum(&p->reloads.undo.unconfirmed)
+			       : p->reloads.saved_sum,
 		.done = done,
 		.arg = arg,
 	};
@@ -208,7 +211,7 @@ static void not_confirmed(void *arg)
 	log_warning("the configuration was not confirmed in time: restoring the previous "
 		    "configuration");
 	pipeline_event(p, EV_CONFIG, "not confirmed in time: restoring the previous configuration");
-	if (pipeline_undo(p, NULL, NULL, &err))
+	if (pipeline_undo(p, false, NULL, NULL, &err))
 		log_error("cannot undo: %s", err.text);
 }
 

@@ -48,7 +48,7 @@ int pipeline_confirm(struct pipeline *p, struct err *err);
 unsigned pipeline_unconfirmed_s(const struct pipeline *p);
 
 /* Reloads the previous configuration; a second undo returns to the present one. res->code is
- * -EAGAIN if there is no previous configuration. */
-int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *err);
+ * -EAGAIN if there is no previous configuration. `plan`: tries it only, and changes nothing. */
+int pipeline_undo(struct pipeline *p, bool plan, reload_done done, void *arg, struct err *err);
 
 #endif
