@@ -3,8 +3,8 @@
  * Chooses this node's configuration among the cluster's. Candidates are objects with these names:
  *
  *   node.NODE     first choice
- *   other names   second choice: custom resources with a nodeSelector; of several the one whose name
- *                 sorts first
+ *   other names   second choice: custom resources with a nodeSelector; of several the one whose
+ *                 name sorts first
  *   group.GROUP   third choice, if the node has a group; `default` is then ignored, even if the
  *                 group's object does not exist
  *   default       choice for nodes without a group

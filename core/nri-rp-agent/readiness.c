@@ -223,8 +223,8 @@ static void readiness_answered(const struct rpc_result *result, void *arg)
 {
 	struct readiness *r = arg;
 	bool hangs = result->error == -ETIMEDOUT;
-	if (result->error == -ECANCELED || result->error == -ECONNRESET)
-		return; /* readiness_lost() follows */
+	if (result->error == -ECANCELED || result->error == -ECONNRESET || r->retired)
+		return; /* readiness_lost() follows, or the agent stops */
 	if (hangs && r->connected)
 		readiness_report(r, "False", "DaemonHangs");
 	else if (r->connected)
@@ -258,6 +258,8 @@ void readiness_take(struct readiness *r, const Agent__PublishedRequest *m)
 void readiness_lost(struct readiness *r)
 {
 	r->connected = false;
+	if (r->retired)
+		return; /* `ask` awaits the end */
 	loop_timer_disarm(r->ask);
 	readiness_judge(r);
 }

@@ -101,6 +101,17 @@ def test_an_agent_that_stops_says_so(cluster):
     eventually(lambda: condition(c) == ('True', 'Placing') and taints(c) == [])
 
 
+def test_an_agent_that_stops_while_the_daemon_dies(cluster):
+    """The daemon's end does not keep the agent from ending."""
+    c = cluster()
+    eventually(lambda: condition(c) == ('True', 'Placing'))
+    c.api.fault(lambda handler: time.sleep(1), when=lambda method, path, query: method == 'PATCH' and path.endswith('/nodes/%s/status' % NODE))
+    c.agent.process.terminate()
+    time.sleep(0.3)
+    c.node.run('kill')
+    assert within(10, lambda: c.agent.process.poll() is not None) < 10
+
+
 def test_the_taint_of_a_new_node_is_removed_when_containers_are_placed(cluster):
     """That of a kubelet with --register-with-taints; other taints stay."""
     c = cluster()
