@@ -56,22 +56,29 @@ static Podresources__Memory *memory_new(struct arena *a, char *type, uint64_t by
 	return m;
 }
 
+/* Memory blocks of a container or a pod. */
+struct blocks {
+	Podresources__Memory **list;
+	size_t n;
+};
+
 static int add_memory(struct arena *a, char *type, uint64_t bytes, const uint32_t *nodes, size_t n,
-		      Podresources__ServedContainer *to)
+		      struct blocks *to)
 {
 	Podresources__Memory *m = memory_new(a, type, bytes, nodes, n);
 	if (!m)
 		return -ENOMEM;
-	to->memory[to->n_memory++] = m;
+	to->list[to->n++] = m;
 	return 0;
 }
 
-static int put_memory(struct arena *a, const Agent__ContainerAllocation *from,
-		      Podresources__ServedContainer *to, struct err *err)
+static int put_memory(struct arena *a, const Agent__ContainerAllocation *from, struct blocks *to,
+		      struct err *err)
 {
 	static char memory[] = MEMORY_TYPE;
-	to->memory = arena_array(a, from->n_parts + from->n_huge + 1, sizeof *to->memory);
-	int r = to->memory ? 0 : -ENOMEM;
+	*to = (struct blocks){arena_array(a, from->n_parts + from->n_huge + 1, sizeof *to->list),
+			      0};
+	int r = to->list ? 0 : -ENOMEM;
 	for (size_t i = 0; !r && i < from->n_parts; i++)
 		r = add_memory(a, memory, from->parts[i]->bytes, &from->parts[i]->node, 1, to);
 	if (!r && !from->n_parts && from->memory)
@@ -107,6 +114,7 @@ static int check_devices(const ProtobufCBinaryData *list, size_t n, struct err *
 static int take_over(Podresources__ServedPod *pod, struct err *err)
 {
 	int r = 0;
+	pod->n_cpu_ids = pod->n_memory = 0;
 	if (pod->n_containers > AGENT_CONTAINERS_MAX)
 		return err_set(
 			err, -E2BIG,
@@ -197,14 +205,24 @@ static int put_containers(struct arena *a, const Agent__PodAllocation *from,
 	if (n_known)
 		memcpy(room, pod->containers, n_known * sizeof *room);
 	pod->containers = room;
+	struct blocks blocks = {0};
 	int r = 0;
+	if (from->own) {
+		r = put_cpus(a, from->own->cpus, &pod->cpu_ids, &pod->n_cpu_ids, err);
+		r = r ? r : put_memory(a, from->own, &blocks, err);
+		pod->memory = blocks.list;
+		pod->n_memory = blocks.n;
+	}
 	for (size_t i = 0; !r && i < from->n_containers; i++) {
 		const Agent__ContainerAllocation *x = from->containers[i];
 		Podresources__ServedContainer *c = container_of(a, pod, n_known, x->name);
 		r = c ? put_cpus(a, x->cpus, &c->cpu_ids, &c->n_cpu_ids, err)
 		      : err_errno(err, -ENOMEM, "containers");
-		if (!r)
-			r = put_memory(a, x, c, err);
+		r = r ? r : put_memory(a, x, &blocks, err);
+		if (r)
+			break;
+		c->memory = blocks.list;
+		c->n_memory = blocks.n;
 	}
 	return r;
 }

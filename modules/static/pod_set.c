@@ -297,11 +297,15 @@ int32_t pod_set_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 	char text[SET_TEXT_MAX];
 	modhost_note(&inst->h, info->ctr, "shares CPUs %s of its pod",
 		     modhost_set_text(rest, text, sizeof text));
+	struct rp_idset set;
 	int32_t r = stage_shared(inst, txn, info, rest);
-	return r ? r
-		 : ctr_stage(&inst->h, txn, info->ctr,
-			     &(struct ctr_stage){
-				     .cpus = rest, .own = rest, .group = pod_group(info->pod)});
+	if (!r)
+		r = ctr_stage(&inst->h, txn, info->ctr,
+			      &(struct ctr_stage){
+				      .cpus = rest, .own = rest, .group = pod_group(info->pod)});
+	if (r || !pod_set_read(inst, info->pod, &set))
+		return r;
+	return stage_pod_memory(inst, txn, info, rp_ids_of(&set));
 }
 
 struct following {

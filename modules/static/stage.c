@@ -59,6 +59,16 @@ static int32_t stage_quota(struct rp_instance *inst, rp_txn txn, const struct rp
 	return was & RECORD_QUOTA ? restore_quota(inst, txn, info) : 0;
 }
 
+/* Fills in the memory nodes of a container with exclusive CPUs; empty: its memory is not pinned. */
+static void memory_of(const struct rp_instance *inst, const struct rp_ctr_info *info,
+		      struct rp_ids cpus, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	if ((inst->plan->settings.pin_memory || info->flags & RP_CTR_CLAIM) &&
+	    !(info->flags & RP_CTR_PRESERVE_MEM))
+		ctr_memory_for(&inst->h, info->ctr, cpus, ret);
+}
+
 static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			    const struct rp_idset *nodes, uint32_t was)
 {
@@ -96,9 +106,7 @@ int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	struct record was = {0}, rec = {.version = RECORD_VERSION};
 	(void)read_record(inst, info->ctr, &was);
 	struct rp_idset nodes;
-	rp_idset_clear(&nodes);
-	if ((s->pin_memory || info->flags & RP_CTR_CLAIM) && !(info->flags & RP_CTR_PRESERVE_MEM))
-		ctr_memory_for(h, info->ctr, cpus, &nodes);
+	memory_of(inst, info, cpus, &nodes);
 	rec.flags = (s->disable_quota ? RECORD_QUOTA : 0) |
 		    (rp_ids_empty(rp_ids_of(&nodes)) ? 0 : RECORD_MEMORY);
 	const char *blemish = blemish_of(inst, cpus);
@@ -135,6 +143,18 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	if (!r)
 		r = stage_quota(inst, txn, info, 0, was.flags);
 	return r ? r : h->cache->set_private(h->ctx, txn, info->ctr, NULL, 0);
+}
+
+int32_t stage_pod_memory(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 struct rp_ids set)
+{
+	const struct record rec = {.version = RECORD_VERSION, .flags = RECORD_MEMORY};
+	struct rp_idset nodes;
+	memory_of(inst, info, set, &nodes);
+	if (rp_ids_empty(rp_ids_of(&nodes)))
+		return 0;
+	int32_t r = stage_memory(inst, txn, info, &nodes, 0);
+	return r ? r : ctr_set_record(&inst->h, txn, info->ctr, &rec, sizeof rec);
 }
 
 /* ---- containers on shared CPUs --------------------------------------------------------------- */

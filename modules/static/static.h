@@ -184,6 +184,9 @@ int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ct
  */
 int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		     struct rp_ids shared);
+/* Stages the memory nodes of the pod's CPU set, if memory is pinned. Call after stage_shared(). */
+int32_t stage_pod_memory(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 struct rp_ids set);
 /*
  * Stages the reason why a container lacks what it is entitled to; NULL: no reason.
  * stage_exclusive() includes this step.

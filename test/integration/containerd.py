@@ -196,6 +196,7 @@ state = "{dir}/state"
 CONFIG_RUNTIME = '''
 [plugins.'{cri}']
   restrict_oom_score_adj = {restrict}
+  disable_hugetlb_controller = false
 {pause17}  [plugins.'{cri}'.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
     [plugins.'{cri}'.containerd.runtimes.runc.options]
@@ -331,11 +332,14 @@ class Containerd:
             return 'kubepods%s-pod%s.slice' % (middle, uid.replace('-', '_'))
         return '%s/kubepods%s/pod%s' % (self.cgroup, '' if qos == 'guaranteed' else '/' + qos, uid)
 
-    def run_pod(self, name, qos='guaranteed', annotations=None, namespace='default'):
+    def run_pod(self, name, qos='guaranteed', annotations=None, namespace='default', mcpu=0):
+        """mcpu: CPUs of the pod itself (spec.resources)"""
         uid = str(uuid.uuid4())
         config = self.pb.PodConfig(metadata=dict(name=name, uid=uid, namespace=namespace), annotations=annotations or {})
         config.linux.cgroup_parent = self.cgroup_parent(qos, uid)
         config.linux.security_context.namespace_options.CopyFrom(self.host_namespaces())
+        if mcpu:
+            config.linux.resources.CopyFrom(self.resources(qos, mcpu, 1 << 30))
         pod = self.call('RunPodSandbox', self.pb.RunPodSandboxRequest(config=config), self.pb.RunPodSandboxResponse).pod_sandbox_id
         return Pod(self, pod, config, qos)
 
@@ -363,13 +367,16 @@ class Pod:
     def __init__(self, runtime, pod_id, config, qos):
         self.runtime, self.id, self.config, self.qos = runtime, pod_id, config, qos
 
-    def run(self, name, mcpu=0, command=('/bin/wait',), devices=(), **limits):
-        """Creates and starts a container; gRPC errors pass."""
+    def run(self, name, mcpu=0, command=('/bin/wait',), devices=(), mounts=(), huge=None, **limits):
+        """Creates and starts a container; gRPC errors pass. mounts: files of the host; huge: {page size: bytes}"""
         rt, pb = self.runtime, self.runtime.pb
         config = pb.ContainerConfig(metadata=dict(name=name), image=dict(image=BUSYBOX), command=command,
-                                    devices=[dict(container_path=d, host_path=d, permissions='rwm') for d in devices])
+                                    devices=[dict(container_path=d, host_path=d, permissions='rwm') for d in devices],
+                                    mounts=[dict(container_path='/mnt/' + os.path.basename(m), host_path=str(m), readonly=True) for m in mounts])
         config.labels['io.kubernetes.container.name'] = name
         config.linux.resources.CopyFrom(rt.resources(self.qos, mcpu, **limits))
+        for size, limit in (huge or {}).items():
+            config.linux.resources.hugepage_limits.add(page_size=size, limit=limit)
         config.linux.security_context.namespace_options.CopyFrom(rt.host_namespaces())
         request = pb.CreateContainerRequest(pod_sandbox_id=self.id, config=config, sandbox_config=self.config)
         ctr = rt.call('CreateContainer', request, pb.CreateContainerResponse).container_id

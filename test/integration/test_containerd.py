@@ -136,6 +136,42 @@ def test_pinned_at_creation_freed_at_deletion(daemon, pods):
 
 
 @needs_two_cpus
+@pytest.mark.parametrize('scope', ['container', 'pod'])
+def test_a_pod_gets_no_more_than_its_own_cpus(unstarted, pods, scope):
+    """The kubelet hands the pod's values down to containers without resources."""
+    if scope == 'pod' and len(ONLINE) < 8:
+        pytest.skip('needs eight CPUs')
+    n, own = (4, 2) if len(ONLINE) >= 8 else (2, 1)
+    unstarted.configure('static', '{reservedResources: {cpu: "cpuset:%d"}, topologyManagerPolicy: best-effort, topologyManagerScope: %s}'
+                        % (ONLINE[0], scope))
+    unstarted.start()
+    pod = pods('app', mcpu=n * 1000)
+    main = pod.run('main', own * 1000)
+    log, proxy = pod.run('log', n * 1000), pod.run('proxy', n * 1000)
+    other = pods('other', 'besteffort').run('c')
+    has = {c: cpus(c.cgroup_file('cpuset.cpus')) for c in (main, log, proxy, other)}
+    assert all(cpus(c.allowed()) == has[c] for c in has)
+    assert len(has[main]) == own and has[log] == has[proxy] and not has[main] & (has[log] | has[other])
+    if scope == 'pod':
+        assert len(has[main] | has[log]) == n and not has[log] & has[other]
+    else:
+        assert has[log] == has[other]
+
+
+def test_the_memory_policy_of_a_process(unstarted, pods):
+    """Runtimes with NRI 0.12 set it; with others the container runs without it, and the log says so."""
+    key = {'memory-policy.resource-policy.nri.io': 'near'}
+    unstarted.configure('topology-aware', '{reservedResources: {cpu: "cpuset:%d"}, memoryPolicyClasses: [{name: near, mode: bind, nodes: cpu-nodes}]}' % ONLINE[0])
+    unstarted.start()
+    ctr = pods('app', 'burstable', key).run('c', 100, limit_mcpu=200)
+    policies = {line.split()[1] for line in pathlib.Path('/proc/%d/numa_maps' % ctr.pid()).read_text().splitlines()}
+    if 'the runtime sets no memory policies' in unstarted.tail(0):
+        assert policies == {'default'}
+    else:
+        assert {p.split(':')[0] for p in policies} == {'bind'}
+
+
+@needs_two_cpus
 def test_killed_daemon_moves_nothing(daemon, pods):
     shared, pinned = pods('shared', 'burstable').run('c', 100), pods('pinned').run('c', 1000)
     before = shared.allowed(), pinned.allowed()

@@ -7,6 +7,7 @@ nodes, cores and CPUs. On other machines only what holds everywhere is looked at
 import glob
 import pathlib
 import re
+import subprocess
 
 import pytest
 
@@ -85,6 +86,54 @@ def inside(container):
     """The CPUs and the nodes that a process of the container reads of itself."""
     status = container.exec('cat', '/proc/self/status')
     return tuple(cpus(re.search(r'^%s_allowed_list:\s*(\S*)' % what, status, re.M).group(1)) for what in ('Cpus', 'Mems'))
+
+
+# ---- huge pages --------------------------------------------------------------------------------------------------------
+
+HUGE = '/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/nr_hugepages'
+N_HUGE = 8
+BOUND = {'katalyst.kubewharf.io/qos_level': 'dedicated_cores', 'katalyst.kubewharf.io/memory_enhancement': '{"numa_binding":"true"}'}
+HUGE_C = """
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void)
+{
+	char *p = mmap(0, %d, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	if (p == MAP_FAILED)
+		return 1;
+	memset(p, 1, %d);
+	return pause();
+}
+""" % (N_HUGE << 21, N_HUGE << 21)
+
+
+@needs_four_nodes
+@pytest.mark.parametrize('policy', ['topology-aware', 'static', 'qos'])
+def test_huge_pages_lie_on_the_node_of_their_container(start, pods, nodes, tmp_path, policy):
+    """Only one node has any, which is not the one with the most CPUs left."""
+    here, program = nodes[3], tmp_path / 'huge'
+    subprocess.run(['cc', '-static', '-x', 'c', '-', '-o', str(program)], input=HUGE_C, text=True, check=True)
+    files = {n.n: pathlib.Path(HUGE % n.n) for n in nodes}
+    before = {n: f.read_text() for n, f in files.items()}
+    try:
+        for n, f in files.items():
+            f.write_text(str(2 * N_HUGE if n == here.n else 0))
+        if int(files[here.n].read_text()) != 2 * N_HUGE:
+            pytest.skip('the kernel has no huge pages left on node %d' % here.n)
+        start(policy, {'topology-aware': '{%s}', 'static': '{%s, pinMemory: true, topologyManagerPolicy: single-numa-node}',
+                       'qos': '{reservedCPUCount: 1, rampUpSeconds: 0}'}[policy].replace('%s', RESERVED))
+        ctr = pods('dpdk', annotations=BOUND if policy == 'qos' else None).run(
+            'c', 2000, command=('/mnt/huge',), mounts=[program], huge={'2MB': N_HUGE << 21})
+
+        def pages():
+            return re.findall(r' huge .*?((?: N\d+=\d+)+)', pathlib.Path('/proc/%d/numa_maps' % ctr.pid()).read_text())
+        wait_for('its huge pages', lambda: pages() == [' N%d=%d' % (here.n, N_HUGE)])
+        print(pages(), ctr.allowed(), ctr.allowed('Mems'))
+        assert cpus(ctr.allowed()) <= here.all and cpus(ctr.allowed('Mems')) == {here.n}
+    finally:
+        for n, f in files.items():
+            f.write_text(before[n])
 
 
 # ---- topology-aware ------------------------------------------------------------------------------------------------------

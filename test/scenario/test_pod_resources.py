@@ -25,7 +25,8 @@ class Served:
     def __init__(self, node, folder, config, kubelet=None, options=()):
         self.node, self.path = node, folder / 'pod-resources.sock'
         sock = node.paths['work'] + '/agent.sock'
-        node.run('write-config', {**config, 'agent': {'podResourceAPI': True, 'socket': sock}})
+        self.of_agent = {'agent': {'podResourceAPI': True, 'socket': sock}}
+        node.run('write-config', {**config, **self.of_agent})
         node.start()
         provider = ['--devices-provider', 'kubelet'] if kubelet else []
         self.agent = Agent(sock, kubelet.socket if kubelet else folder / 'none.sock',
@@ -93,6 +94,27 @@ def test_cpus_and_memory(served):
     s.fails(grpc.StatusCode.NOT_FOUND, '', lambda: s.get('web', 'other'))
     s.node.delete('web')
     assert not s.list(), 'what has gone is not listed, at once'
+
+
+def test_resources_of_a_pod_itself(served, kubelet):
+    """As a kubelet of 1.37: the pod's CPUs and memory at the pod, those of a container with its own at the container, nothing at those that share."""
+    scope = {'reservedResources': {'cpu': 'cpuset:0'}, 'topologyManagerPolicy': 'best-effort', 'topologyManagerScope': 'pod', 'pinMemory': True}
+    kubelet.pod('default/app', main={}, log={})
+    kubelet.pod('default/plain', main={})
+    s = served({'policy': 'static', 'static': scope}, kubelet=kubelet)
+    s.node.create('app', ctr('main', '2', '64Mi'), ctr('log'), ctr('proxy'), resources={'cpu': '4', 'memory': '256Mi'})
+    s.node.create('plain', ctr('main', '2', '64Mi'))
+    app, plain = s.get('app'), s.get('plain')
+    by_name = {c.name: c for c in app.containers}
+    assert set(app.cpu_ids) == s.node.cpus('app/main') | s.node.cpus('app/log') and len(app.cpu_ids) == 4
+    memory, = app.memory
+    assert (memory.memory_type, memory.size, set(nodes_of(memory))) == ('memory', 256 << 20, s.node.mems('app/main') | s.node.mems('app/log'))
+    assert set(by_name['main'].cpu_ids) == s.node.cpus('app/main')
+    assert not by_name['log'].cpu_ids and not by_name['proxy'].cpu_ids and not by_name['log'].memory
+    assert not plain.cpu_ids and not plain.memory and len(plain.containers[0].cpu_ids) == 2
+    s.node.config({'policy': 'static', 'static': {**scope, 'topologyManagerScope': 'container'}, **s.of_agent})
+    app = s.get('app')
+    assert not app.cpu_ids and not app.memory and {c.name: len(c.cpu_ids) for c in app.containers} == {'main': 2, 'log': 0, 'proxy': 0}
 
 
 def test_memory_by_node(served):

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rpd/cache/feed.h"
 #include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/lib/util/arena.h"
@@ -73,18 +74,24 @@ static int put_parts(struct listing *l, struct ctr *ctr, Agent__ContainerAllocat
 	return r ? r : l->failed;
 }
 
-static int put_memory(struct arena *a, const struct ctr *ctr, Agent__ContainerAllocation *to)
+static int put_nodes_of(struct arena *a, int64_t bytes, struct rp_ids nodes,
+			Agent__ContainerAllocation *to)
 {
-	struct rp_ids nodes = ctr->cur.mems ? ctr->cur.mems->ids : rp_ids_none();
-	if (ctr->wanted.mem_request <= 0 || rp_ids_empty(nodes))
+	if (bytes <= 0 || rp_ids_empty(nodes))
 		return 0;
-	to->memory = (uint64_t)ctr->wanted.mem_request;
+	to->memory = (uint64_t)bytes;
 	to->nodes = arena_array(a, rp_ids_count(nodes), sizeof *to->nodes);
 	if (!to->nodes)
 		return -ENOMEM;
 	RP_IDS_EACH (node, nodes)
 		to->nodes[to->n_nodes++] = node;
 	return 0;
+}
+
+static int put_memory(struct arena *a, const struct ctr *ctr, Agent__ContainerAllocation *to)
+{
+	return put_nodes_of(a, ctr->wanted.mem_request,
+			    ctr->cur.mems ? ctr->cur.mems->ids : rp_ids_none(), to);
 }
 
 static Agent__HugePages *huge_new(struct arena *a, uint64_t page, uint64_t bytes,
@@ -122,9 +129,24 @@ static int put_huge(struct arena *a, const struct ctr *ctr, Agent__ContainerAllo
 	return to->huge ? 0 : -ENOMEM;
 }
 
+/* Returns the exclusive CPUs that the container shares with containers of its pod only, as part of
+ * the pod's own resources; NULL: none. */
+static const struct iset *shared_in_pod(const struct ctr *ctr)
+{
+	const struct iset *own = ctr->cur.exclusive;
+	uint64_t n = 0;
+	if (!(ctr->flags & RP_CTR_POD_RESOURCES) || !ctr_live(ctr->cur.state) || !ctr->cur.group ||
+	    !own || own != ctr->cur.cpus)
+		return NULL;
+	for (const struct ctr *c = ctr->pod->ctrs; c; c = c->pod_next)
+		n += ctr_live(c->cur.state) && c->cur.cpus == own;
+	return n == own->users ? own : NULL;
+}
+
 static int put_ctr(struct listing *l, struct ctr *ctr, Agent__PodAllocation *pod)
 {
-	const struct iset *own = ctr_exclusive(pipeline_cache(l->pipeline), ctr);
+	const struct iset *own =
+		shared_in_pod(ctr) ? NULL : ctr_exclusive(pipeline_cache(l->pipeline), ctr);
 	Agent__ContainerAllocation *to = arena_zero(l->a, Agent__ContainerAllocation);
 	if (!to)
 		return err_errno(l->err, -ENOMEM, "a container");
@@ -136,6 +158,36 @@ static int put_ctr(struct listing *l, struct ctr *ctr, Agent__PodAllocation *pod
 	if ((own && !to->cpus) || put_memory(l->a, ctr, to) || put_huge(l->a, ctr, to))
 		return err_errno(l->err, -ENOMEM, "a container");
 	return put_parts(l, ctr, to);
+}
+
+/* Fills in the exclusive CPUs and the memory of a pod whose containers share some of them, as the
+ * kubelet lists such a pod. */
+static int put_own(struct listing *l, const struct pod *pod, Agent__PodAllocation *to)
+{
+	const struct fed_pod *fed = feed_find(cache_feed(pipeline_cache(l->pipeline)), pod->uid);
+	int64_t bytes = fed && fed->has_own ? fed->own.mem_request : pod->sums.mem_limit;
+	struct rp_idset cpus, nodes;
+	bool shared = false;
+	rp_idset_clear(&cpus);
+	rp_idset_clear(&nodes);
+	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next) {
+		if (!ctr_live(ctr->cur.state) || !ctr->cur.exclusive)
+			continue;
+		shared = shared || shared_in_pod(ctr);
+		rp_idset_or(&cpus, rp_ids_of(&cpus), ctr->cur.exclusive->ids);
+		if (ctr->cur.mems)
+			rp_idset_or(&nodes, rp_ids_of(&nodes), ctr->cur.mems->ids);
+	}
+	if (!shared)
+		return 0;
+	to->own = arena_zero(l->a, Agent__ContainerAllocation);
+	if (!to->own)
+		return err_errno(l->err, -ENOMEM, "a pod");
+	agent__container_allocation__init(to->own);
+	to->own->cpus = set_text(l->a, rp_ids_of(&cpus));
+	if (!to->own->cpus || put_nodes_of(l->a, bytes, rp_ids_of(&nodes), to->own))
+		return err_errno(l->err, -ENOMEM, "a pod");
+	return 0;
 }
 
 static int put_pod(struct listing *l, const struct pod *pod, Agent__AllocationsResponse *out)
@@ -156,6 +208,7 @@ static int put_pod(struct listing *l, const struct pod *pod, Agent__AllocationsR
 	for (struct ctr *ctr = pod->ctrs; !r && ctr; ctr = ctr->pod_next)
 		if (ctr_live(ctr->cur.state))
 			r = put_ctr(l, ctr, to);
+	r = r ? r : put_own(l, pod, to);
 	out->pods[out->n_pods++] = to;
 	return r;
 }
