@@ -36,17 +36,50 @@ struct slices {
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* Formats a capacity with the amounts that claims may request: CPUs one by one, others in MiB.
- * Without this policy a claim that requests no amount would get all. */
-static json_t *slices_capacity(const char *name, int64_t amount)
+/* Returns the unit of a capacity in MiB; 0: its unit is 1. */
+static int64_t slices_unit(const char *name)
 {
-	bool cpu = str_eq(name, "cpu");
-	const char *step = cpu ? "1" : "1Mi";
-	_free_ char *value = cpu ? str_printf("%lld", (long long)amount)
-				 : str_printf("%lldMi", (long long)(amount / MIB));
-	return value ? json_pack("{s:s, s:{s:s, s:{s:s, s:s}}}", "value", value, "requestPolicy",
-				 "default", step, "validRange", "min", step, "step", step)
-		     : NULL;
+	return str_eq(name, "memory")	       ? 1
+	       : str_eq(name, "hugepages-2Mi") ? 2
+	       : str_eq(name, "hugepages-1Gi") ? 1024
+					       : 0;
+}
+
+static json_t *slices_quantity(int64_t amount, int64_t unit)
+{
+	_free_ char *text = unit ? str_printf("%lldMi", (long long)(amount / MIB))
+				 : str_printf("%lld", (long long)amount);
+	return text ? json_string(text) : NULL;
+}
+
+/* Returns the least amount that a claim gets, which is also what a claim gets that requests no
+ * amount: without a default it would get all. */
+static int64_t slices_least(const Agent__Amount *a)
+{
+	int64_t unit = slices_unit(a->name);
+	return a->limits ? a->limits->min : unit ? unit * MIB : 1;
+}
+
+static json_t *slices_capacity(const Agent__Amount *a)
+{
+	int64_t unit = slices_unit(a->name), least = slices_least(a);
+	json_t *range = json_pack("{s:o, s:o}", "min", slices_quantity(least, unit), "step",
+				  slices_quantity(unit ? unit * MIB : 1, unit));
+	if (a->limits && a->limits->max)
+		(void)json_object_set_new(range, "max", slices_quantity(a->limits->max, unit));
+	return json_pack("{s:o, s:{s:o, s:o}}", "value", slices_quantity(a->amount, unit),
+			 "requestPolicy", "default", slices_quantity(least, unit), "validRange",
+			 range);
+}
+
+/* Returns true if a claim can get the least amount of each capacity. The API server refuses other
+ * devices. */
+static bool slices_has_room(const Agent__Device *d)
+{
+	for (size_t i = 0; i < d->n_capacity; i++)
+		if (d->capacity[i]->amount < slices_least(d->capacity[i]))
+			return false;
+	return true;
 }
 
 static json_t *slices_device(const Agent__Device *d)
@@ -61,9 +94,8 @@ static json_t *slices_device(const Agent__Device *d)
 				   : json_pack("{s:I}", "int", (json_int_t)a->number));
 	}
 	for (size_t i = 0; i < d->n_capacity; i++)
-		(void)json_object_set_new(
-			capacity, d->capacity[i]->name,
-			slices_capacity(d->capacity[i]->name, d->capacity[i]->amount));
+		(void)json_object_set_new(capacity, d->capacity[i]->name,
+					  slices_capacity(d->capacity[i]));
 	return json_pack("{s:s, s:o, s:o, s:b}", "name", d->name, "attributes", attributes,
 			 "capacity", capacity, "allowMultipleAllocations", 1);
 }
@@ -129,7 +161,8 @@ int slices_take(struct slices *s, const Agent__PublishedRequest *m)
 		return -E2BIG;
 	json_t *devices = json_array();
 	for (size_t i = 0; i < m->n_devices; i++)
-		(void)json_array_append_new(devices, slices_device(m->devices[i]));
+		if (slices_has_room(m->devices[i]))
+			(void)json_array_append_new(devices, slices_device(m->devices[i]));
 	if (!devices)
 		return -ENOMEM;
 	if (s->devices && json_equal(devices, s->devices)) {

@@ -263,6 +263,14 @@ static void on_number(void *ctx, const char *name, int64_t value)
 			       (long long)value);
 }
 
+static void on_limits(void *ctx, int64_t min, int64_t max)
+{
+	struct devices *d = ctx;
+	if (!d->n || min < 0 || max < 0 || (max && max < min))
+		(void)snprintf(d->wrong, sizeof d->wrong, "device %s: limits %lld to %lld", d->name,
+			       (long long)min, (long long)max);
+}
+
 static void on_text(void *ctx, const char *name, const char *value)
 {
 	on_number(ctx, name, value ? 0 : -1);
@@ -301,7 +309,8 @@ static int cases_report_devices(struct check *c, struct err *err)
 					     .device = on_device,
 					     .capacity = on_capacity,
 					     .number = on_number,
-					     .text = on_text};
+					     .text = on_text,
+					     .limits = on_limits};
 	int bad = cases_report_populated(c, &r, &churn, err);
 	if (!bad && !instance_has_devices(r.instance))
 		return check_skip(c, "it has no devices");

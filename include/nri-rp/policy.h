@@ -260,6 +260,9 @@ struct rp_devices_sink {
 	/* Add an attribute, such as "numaNode". */
 	void (*number)(void *ctx, const char *name, int64_t value);
 	void (*text)(void *ctx, const char *name, const char *value);
+	/* Limits what one claim gets of the capacity added last. Without a call: at least 1 CPU, 1
+	 * MiB of memory or 1 unit. max 0: no limit. Check RP_HAS. */
+	void (*limits)(void *ctx, int64_t min, int64_t max);
 };
 
 struct rp_devices {

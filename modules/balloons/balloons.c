@@ -119,13 +119,13 @@ static int32_t balloons_place(struct rp_instance *inst, rp_txn txn, const struct
 	relief_arm(&inst->h, &inst->relief);
 	if (!r)
 		r = pin_record(inst, txn, m);
-	if (!r && info->state == RP_STATE_CREATING)
+	bool created = info->state == RP_STATE_CREATING && !m->claim;
+	if (!r && created)
 		r = pin_scheduling(inst, txn, info->ctr, c.type);
 	r = balloons_end(inst, txn, r, m);
-	return r || info->state != RP_STATE_CREATING
-		       ? r
-		       : mempolicy_stage(&inst->h, txn, info->ctr, &inst->plan->mempolicies,
-					 c.type->mempolicy);
+	return r || !created ? r
+			     : mempolicy_stage(&inst->h, txn, info->ctr, &inst->plan->mempolicies,
+					       c.type->mempolicy);
 }
 
 static int32_t balloons_resize(struct rp_instance *inst, rp_txn txn, struct member *m,
@@ -256,6 +256,19 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return inst->state && state_undo(inst->state) ? 0 : RP_RESYNC;
 }
 
+static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     const char *device)
+{
+	if (!inst->state)
+		return no_state(inst);
+	inst->claimed = claims_type(inst->plan, device);
+	if (!inst->claimed)
+		return modhost_fail(&inst->h, -RP_ENOENT, "this node has no device %s", device);
+	int32_t r = balloons_place(inst, txn, info);
+	inst->claimed = NULL;
+	return r;
+}
+
 /* ---- module definition ----------------------------------------------------------------------- */
 
 static int32_t init(struct rp_instance *inst)
@@ -313,6 +326,8 @@ static const struct life_ops ops = {
 	.rolled_back = rolled_back,
 	.done = outside_follow,
 	.allocatable = allocatable,
+	.devices = claims_devices,
+	.claim = claim,
 	.stop = stop,
 	.fini = fini,
 	.schema = &balloons_schema,

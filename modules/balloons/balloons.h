@@ -22,6 +22,7 @@
  *	            place_balloon  create, resize, delete
  *	            place_size     choice of CPUs to add or remove
  *	            place_devices  devices of containers
+ *	            place_claims   claims of balloons, and the devices they are claimed from
  *	            place_better   rebalancing of containers
  *	            place_compact  better CPUs for a balloon
  *	            place_relief   moves of balloons so that another balloon fits into one node
@@ -70,6 +71,7 @@ struct rp_instance {
 	uint32_t n_unplaced, cap_unplaced;
 	uint32_t rebalance_at; /* index at which the last rebalancing used up its work budget */
 	bool in_sync; /* the running operation is a sync */
+	const struct type *claimed; /* type of the claim that is being allocated; or NULL */
 };
 
 #endif

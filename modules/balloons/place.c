@@ -14,6 +14,8 @@ static const char *place_annotation(struct rp_instance *inst, rp_ctr ctr, const 
 
 bool choose_untouched(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
+	if (info->flags & RP_CTR_CLAIM)
+		return false;
 	if (info->flags & RP_CTR_PRESERVE_CPU) {
 		modhost_note(&inst->h, info->ctr, "annotated to keep its CPUs: unmanaged");
 		return true;
@@ -56,6 +58,10 @@ int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, st
 {
 	const struct rp_plan *p = inst->plan;
 	const char *name = place_annotation(inst, info->ctr, "balloon.balloons." ANNOTATION_DOMAIN);
+	if (info->flags & RP_CTR_CLAIM) {
+		claims_choose_type(inst, info, c);
+		return 0;
+	}
 	c->type = NULL;
 	if (name) {
 		c->type = plan_type(p, name);
@@ -101,6 +107,8 @@ static void place_consider(struct search *q, struct balloon *b, uint32_t at, enu
 {
 	int64_t max = balloon_max_avail_of(b, q->n_free);
 	int64_t now = balloon_avail(b) - b->request;
+	if (claims_has(b))
+		return;
 	if ((how == AS_IT_IS ? now : max - b->request) < ctr_counted_cpu(q->info))
 		return;
 	/* A container that requests no CPU still needs one to run on. */
@@ -259,6 +267,8 @@ static struct balloon *find_tied(struct search *q, struct choice *c, bool groupe
 static struct balloon *find_balloon(struct search *q, struct choice *c, bool grouped)
 {
 	const struct type *t = q->type;
+	if (q->info->flags & RP_CTR_CLAIM)
+		return place_method(c, "a claim", new_one(q, c));
 	struct balloon *b = find_tied(q, c, grouped, TIE_NONE);
 	if (!b)
 		b = place_method(c, "enough room", best_of(q, AS_IT_IS, NULL, NULL));
@@ -378,7 +388,8 @@ struct member *choose_member(struct rp_instance *inst, const struct rp_ctr_info 
 	m->request = ctr_counted_cpu(info);
 	m->mem_limit = info->mem_limit;
 	m->qos = info->qos;
-	m->hide_threads = t->hide_threads;
+	m->claim = info->flags & RP_CTR_CLAIM;
+	m->hide_threads = t->hide_threads && !m->claim;
 	m->pin_memory = t->pin_memory;
 	m->preserve_memory = info->flags & RP_CTR_PRESERVE_MEM;
 	m->memory_types = t->memory_types;
@@ -410,6 +421,11 @@ int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, st
 		if (unused && compact(s, b, &why) < 0)
 			return choose_fail(c, -RP_ENOMEM, "out of memory");
 	}
+	if (info->flags & RP_CTR_CLAIM && balloon_avail(b) != want)
+		return choose_fail(c, -RP_ENOSPC,
+				   "balloon type %s gives a claim of %lld CPUs a balloon of %u: "
+				   "claim as many",
+				   t->name, (long long)(want / 1000), b->n_cpus);
 	struct member *m = choose_member(inst, info, t);
 	if (!m || state_join(s, b, m, t->per_namespace ? info->pod_namespace : NULL,
 			     *t->group_by ? c->group : NULL))

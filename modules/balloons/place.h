@@ -98,6 +98,20 @@ int32_t devices_restore(struct rp_instance *inst, const struct member *m);
 /* Writes the device lines of a container to text; "": the container has no devices. */
 void devices_text(struct rp_instance *inst, rp_ctr ctr, char *text, size_t size);
 
+/* ---- claims (place_claims.c) ----------------------------------------------------------------- */
+
+/* Reports the devices that pods can claim. Returns 0. */
+int32_t claims_devices(struct rp_instance *inst, const struct rp_devices_sink *sink);
+/* Returns the balloon type of a device; NULL: there is no such device. */
+const struct type *claims_type(const struct rp_plan *p, const char *device);
+/* Returns true if the only member of the balloon is a claim. */
+bool claims_has(const struct balloon *b);
+/* Chooses the balloon type of a claim: of its device, of its record, or the default type. */
+void claims_choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c);
+/* Gives claims among the first n entries of inst->list.ctrs balloons with the CPUs that they have.
+ * The other containers become the first entries. Returns their number, or an error. */
+int32_t claims_keep_all(struct rp_instance *inst, int32_t n, struct choice *c);
+
 /* ---- better places (place_better.c, place_compact.c) ----------------------------------------- */
 
 /* Moves containers to better places, at most `budget` (0: any number). */

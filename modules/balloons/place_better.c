@@ -254,7 +254,7 @@ static int32_t look_at_balloon(struct rebalancing *r, struct balloon *b)
 	struct state *s = r->inst->state;
 	char cpus[200];
 	const char *why;
-	if (!r->inst->plan->pin_cpu || !b->n_cpus || !may_move(r, b->n_members))
+	if (!r->inst->plan->pin_cpu || !b->n_cpus || claims_has(b) || !may_move(r, b->n_members))
 		return 0;
 	r->work += WORK_BALLOON;
 	uint32_t mark = state_mark(s), usable = count_usable(s, b);

@@ -46,7 +46,7 @@ static bool members_may_move(struct rp_instance *inst, const struct balloon *b, 
 	for (uint32_t i = 0; i < b->n_members; i++) {
 		struct rp_ctr_info info = {.size = sizeof info};
 		const struct member *m = b->members[i];
-		if (m->preserve_memory || ctr_info(&inst->h, m->ctr, &info) ||
+		if (m->preserve_memory || m->claim || ctr_info(&inst->h, m->ctr, &info) ||
 		    !(lately ? relief_may_move(&inst->h, set, &inst->relief.moved, &info, true)
 			     : relief_may_be_moved(&inst->h, set, &info, true)))
 			return false;

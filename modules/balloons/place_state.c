@@ -163,6 +163,11 @@ int32_t state_bring_back(struct state *s, struct balloon *b)
 		balloon_free(b);
 		return 0;
 	}
+	return state_restore(s, b);
+}
+
+int32_t state_restore(struct state *s, struct balloon *b)
+{
 	if (state_add_balloon(s, b)) {
 		balloon_free(b);
 		return -RP_ENOMEM;
@@ -190,6 +195,15 @@ struct balloon *state_find(const struct state *s, const struct type *t, uint32_t
 {
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->list[i]->type == t && s->list[i]->instance == instance)
+			return s->list[i];
+	return NULL;
+}
+
+struct balloon *state_with(const struct state *s, const struct type *t, struct rp_ids cpus)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->type == t && s->list[i]->n_cpus &&
+		    rp_ids_equal(rp_ids_of(&s->list[i]->cpus), cpus))
 			return s->list[i];
 	return NULL;
 }

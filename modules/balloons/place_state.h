@@ -26,6 +26,7 @@ struct member {
 	char *space, *group; /* namespace and group if the type keeps them together; or NULL */
 	uint32_t qos;
 	bool hide_threads, pin_memory, preserve_memory;
+	bool claim; /* a claim, which is the only member of its balloon */
 	bool fresh; /* the settings that depend on the container's request are not staged yet */
 	bool follow; /* memory follows the CPUs at the next pin, even with the same nodes */
 	uint32_t moves; /* number of moves by rebalancing */
@@ -111,10 +112,15 @@ int32_t state_add_balloon(struct state *s, struct balloon *b);
 /* Adds a balloon of an earlier state; its CPUs must be free. Frees the balloon if its number is
  * in use or its type would exceed maxBalloons. */
 int32_t state_bring_back(struct state *s, struct balloon *b);
+/* Adds a balloon with free CPUs. Frees the balloon without memory. Returns 0 or -RP_ENOMEM. */
+int32_t state_restore(struct state *s, struct balloon *b);
 void state_remove_balloon(struct state *s, struct balloon *b); /* freed by the next operation */
 struct balloon *balloon_free(struct balloon *b); /* frees the parts as well; returns NULL */
 /* Returns the top-level balloon with this number, or NULL. */
 struct balloon *state_find(const struct state *s, const struct type *t, uint32_t instance);
+/* Returns the balloon of the type with exactly these CPUs, or NULL. Ignores balloons without
+ * CPUs. */
+struct balloon *state_with(const struct state *s, const struct type *t, struct rp_ids cpus);
 uint32_t state_count(const struct state *s,
 		     const struct type *t); /* number of top-level balloons of the type */
 

@@ -20,7 +20,8 @@ struct pin {
 
 void pin_pinnable(const struct balloon *b, struct rp_idset *ret)
 {
-	rp_idset_or(ret, rp_ids_of(&b->cpus), rp_ids_of(&b->shared));
+	rp_idset_or(ret, rp_ids_of(&b->cpus),
+		    claims_has(b) ? rp_ids_none() : rp_ids_of(&b->shared));
 }
 
 /* ---- idle CPUs ------------------------------------------------------------------------------- */
@@ -154,7 +155,8 @@ static int32_t set_cpus(struct pin *p, const struct member *m)
 	int32_t r = h->cache->set_cpus(h->ctx, p->txn, m->ctr, rp_ids_of(cpus));
 	if (!r)
 		r = h->cache->set_exclusive(h->ctx, p->txn, m->ctr, rp_ids_of(own));
-	return r ? r : h->cache->set_group(h->ctx, p->txn, m->ctr, p->balloon->group);
+	return r ? r
+		 : h->cache->set_group(h->ctx, p->txn, m->ctr, m->claim ? 0 : p->balloon->group);
 }
 
 int32_t pin_own_nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)

@@ -14,24 +14,13 @@
 
 /* ---- containers that keep their balloon ------------------------------------------------------ */
 
-/* Returns the balloon of the type with exactly these CPUs, or NULL. Ignores balloons without
- * CPUs. */
-static struct balloon *find_same(const struct state *s, const struct type *t, struct rp_ids cpus)
-{
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->list[i]->type == t && s->list[i]->n_cpus &&
-		    rp_ids_equal(rp_ids_of(&s->list[i]->cpus), cpus))
-			return s->list[i];
-	return NULL;
-}
-
 static struct balloon *balloon_before(struct rp_instance *inst, const struct rp_ctr_info *info,
 				      const struct type *t, struct record *rec)
 {
 	*rec = (struct record){0};
 	bool known = pin_read_record(inst, info->ctr, rec);
 	if (!inst->before.size)
-		return find_same(inst->state, t, info->cpus);
+		return state_with(inst->state, t, info->cpus);
 	return known && strcmp(rec->type, t->name) == 0 ? state_find(inst->state, t, rec->instance)
 							: NULL;
 }
@@ -219,7 +208,7 @@ static int32_t sync_fit(struct rp_instance *inst, struct balloon *b, int32_t n_l
 {
 	struct state *s = inst->state;
 	const char *why = "";
-	if (is_settled(b))
+	if (is_settled(b) || claims_has(b))
 		return n_left;
 	while (b->n_members) {
 		int64_t want = b->request > 0 ? b->request : 1;
@@ -387,6 +376,8 @@ static int32_t sync_do_begin(struct rp_instance *inst, rp_txn txn, bool restore,
 		n = modhost_no_memory(&inst->h);
 	if (!n)
 		n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);
+	if (n > 0)
+		n = claims_keep_all(inst, n, c);
 	if (n > 0 && restore && !inst->before.size && adopt_balloons(inst, (uint32_t)n, c))
 		n = modhost_no_memory(&inst->h);
 	if (n >= 0)
@@ -493,7 +484,8 @@ static struct rp_ids roaming_cpus(struct rp_instance *inst, struct rp_idset *idl
 	const struct type *types[] = {inst->plan->default_type, inst->plan->reserved_type};
 	for (uint32_t k = 0; k < sizeof types / sizeof *types; k++)
 		for (uint32_t i = 0; i < s->n; i++)
-			if (s->list[i]->type == types[k] && s->list[i]->n_cpus)
+			if (s->list[i]->type == types[k] && s->list[i]->n_cpus &&
+			    !claims_has(s->list[i]))
 				return rp_ids_of(&s->list[i]->cpus);
 	return rp_ids_of(rp_ids_empty(rp_ids_of(&inst->plan->reserved_cpus))
 				 ? &inst->plan->allowed

@@ -22,7 +22,9 @@ SLICE = '%s-%s' % (NODE, DRIVER)
 STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
 CPUSET = {'policy': 'cpuset', 'cpuset': {'reservedResources': {'cpu': 'cpuset:0'}}}
 TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
-policies = pytest.mark.parametrize('config', [STATIC, CPUSET, TOPOLOGY_AWARE], ids=lambda c: c['policy'])
+BALLOONS = {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}, 'balloonTypes': [{'name': 'fast', 'shareIdleCPUsInSame': 'numa'}]}}
+policies = pytest.mark.parametrize('config', [STATIC, CPUSET, TOPOLOGY_AWARE, BALLOONS], ids=lambda c: c['policy'])
+of_nodes = pytest.mark.parametrize('config', [STATIC, CPUSET, TOPOLOGY_AWARE], ids=lambda c: c['policy'])
 MACHINE = 'server-2s'
 POD, OTHER = 'aaaaaaaa-0000-4000-8000-000000000001', 'aaaaaaaa-0000-4000-8000-000000000002'
 
@@ -32,6 +34,7 @@ class Claims(Cluster):
         self.cdi, root = folder / 'cdi', tempfile.mkdtemp(prefix='nri-rp-dra-')  # names of sockets are short
         self.folder = root
         self.kubelet = Kubelet(root, version)
+        self.device = 'balloon-fast' if config and config['policy'] == 'balloons' else 'cpu-node-0'
         super().__init__(make_node, folder, config={'dra': {'enabled': True}, **(config or STATIC)}, head={'machine': MACHINE},
                          agent=['--kubelet-root', root, '--cdi-dir', self.cdi], **more)
 
@@ -51,7 +54,7 @@ class Claims(Cluster):
 
     def put(self, name, **more):
         """A claim that was allocated; as the kubelet names it."""
-        uid = self.api.put(CLAIMS, 'default', name, allocated(NODE, **more))['metadata']['uid']
+        uid = self.api.put(CLAIMS, 'default', name, allocated(NODE, **{'device': self.device, **more}))['metadata']['uid']
         return 'default', name, uid
 
     def files(self):
@@ -114,7 +117,7 @@ def test_driver_registers(claims):
     eventually(lambda: 'does not register the driver nri-rp.nri.io: a reason' in c.agent.read_log())
 
 
-@policies
+@of_nodes
 def test_devices_are_published(claims, config):
     c = claims(config=config)
     found = c.api.find(SLICES, None, SLICE)
@@ -162,7 +165,7 @@ def test_containers_of_a_claim_share_its_cpus(claims, config):
     reply = c.prepare(claim)
     assert not reply.error
     device = reply.devices[0]
-    assert (list(device.request_names), device.pool_name, device.device_name, list(device.cdi_device_ids)) == (['cpus'], NODE, 'cpu-node-0', [cdi(claim)])
+    assert (list(device.request_names), device.pool_name, device.device_name, list(device.cdi_device_ids)) == (['cpus'], NODE, c.device, [cdi(claim)])
     assert c.files() == ['nri-rp.nri.io-claim_%s.json' % claim[2]]
     spec = json.loads((c.cdi / c.files()[0]).read_text())
     assert spec['kind'] == DRIVER + '/claim' and spec['devices'][0]['name'] == claim[2]
@@ -220,7 +223,7 @@ def test_pod_that_names_the_claim_of_another_pod_gets_nothing(claims, config):
     assert not ids(c.cpus('thief', 'c0')) & mine and not ids(c.cpus('thief', 'c1')) & mine
     assert 'is not reserved for this pod' in json.dumps(c.node.ctl('explain', 'thief/c0'))
     # the pod is named later, and the kubelet asks again
-    c.api.put(CLAIMS, 'default', 'four', allocated(NODE, pods=[POD, OTHER]))
+    c.api.put(CLAIMS, 'default', 'four', allocated(NODE, device=c.device, pods=[POD, OTHER]))
     assert not c.prepare(claim).error
     c.node.create('later', ctr('c0', '2', '64Mi', cdi=[cdi(claim)]), uid=OTHER)
     assert ids(c.cpus('later', 'c0')) == mine
@@ -257,7 +260,9 @@ def test_claim_released_while_its_container_runs(claims, config):
     c.node.create('web', ctr('c0', '500m', '64Mi', cdi=[cdi(claim)]), uid=POD)
     mine = ids(c.cpus('web', 'c0'))
     assert c.unprepare(claim) == ''
-    assert c.node.ctl('claims') == [] and len(ids(c.cpus('web', 'c0'))) > 4
+    assert c.node.ctl('claims') == []
+    n = len(ids(c.cpus('web', 'c0')))
+    assert n == 1 if config == BALLOONS else n > 4  # a plain container of 500m
     assert 'its claim was released while it runs' in json.dumps(c.node.ctl('explain', 'web/c0'))
     other = c.prepared('two', cpu='4', pods=[OTHER])
     assert not ids(c.cpus('web', 'c0')) & ids(c.node.ctl('claims')[0]['cpus']) and mine
@@ -268,13 +273,13 @@ def test_switch_that_cannot_keep_a_claim_is_refused(claims, config):
     c = claims(config=config)
     claim = c.prepared('four', cpu='4', pods=[POD])
     before = c.node.ctl('claims')
-    c.node.run('write-config', {**c.base, 'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}}})
+    c.node.run('write-config', {**c.base, 'policy': 'qos', 'qos': {}})
     error = c.node.ctl('reload', check=False)
     assert 'claim default/four would lose its CPUs' in json.dumps(error)
     assert c.node.ctl('claims') == before
 
 
-@policies
+@of_nodes
 def test_claim_stays_on_its_node(claims, config):
     c = claims(config=config)
     free = c.devices()['cpu-node-0']['capacity']['cpu']['value']
@@ -293,10 +298,75 @@ def test_switch_to_a_policy_that_keeps_a_claim(claims):
     c = claims()
     claim = c.prepared('four', cpu='4', pods=[POD])
     before = c.node.ctl('claims')
-    for config in (TOPOLOGY_AWARE, STATIC, TOPOLOGY_AWARE):
+    for config in (TOPOLOGY_AWARE, STATIC, BALLOONS, TOPOLOGY_AWARE, BALLOONS):
         c.node.run('write-config', {**c.base, **config})
         c.node.ctl('reload')
         assert c.node.ctl('claims') == before
+    assert c.unprepare(claim) == '' and c.node.ctl('claims') == []
+
+
+def balloon_types(*types, **more):
+    return {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}, 'balloonTypes': list(types), **more}}
+
+
+def test_balloons_that_can_be_claimed(claims):
+    c = claims(config=balloon_types({'name': 'fast', 'minCPUs': 2, 'maxCPUs': 8, 'maxBalloons': 2, 'cpuClass': 'turbo'}, {'name': 'any'},
+                                    {'name': 'half', 'hideHyperthreads': True}, {'name': 'Not_A_Label'},
+                                    cpuClasses=[{'name': 'turbo', 'minFreq': 2000000}]))
+    found = c.devices()
+    assert sorted(found) == ['balloon-any', 'balloon-default', 'balloon-fast']
+    fast = found['balloon-fast']
+    assert fast['attributes'] == {'type': {'string': 'fast'}, 'cpuClass': {'string': 'turbo'}}
+    assert fast['capacity'] == {
+        'cpu': {'value': '16', 'requestPolicy': {'default': '2', 'validRange': {'min': '2', 'step': '1', 'max': '8'}}},
+        'balloons': {'value': '2', 'requestPolicy': {'default': '1', 'validRange': {'min': '1', 'step': '1', 'max': '1'}}}}
+    assert found['balloon-any']['capacity']['cpu']['requestPolicy'] == {'default': '1', 'validRange': {'min': '1', 'step': '1'}}
+    # a balloon of another container is one less; those of claims remain in the amounts
+    c.node.create('web', ctr('c0', '3', '64Mi'), annotations={'balloon.balloons.resource-policy.nri.io': 'fast'})
+    eventually(lambda: c.devices()['balloon-fast']['capacity']['balloons']['value'] == '1')
+    claim = c.put('four', cpu='4', pods=[POD])
+    assert not c.prepare(claim).error
+    eventually(lambda: c.devices()['balloon-fast']['capacity']['cpu']['value'] == '8')
+
+
+def test_claim_has_a_balloon_of_its_own(claims):
+    c = claims(config=balloon_types({'name': 'fast', 'minCPUs': 2, 'maxBalloons': 2, 'minBalloons': 1, 'namespaces': ['default']}))
+    claim = c.put('four', cpu='4', pods=[POD])
+    assert not c.prepare(claim).error
+    listed = c.node.ctl('claims')
+    mine = ids(listed[0]['cpus'])
+    # other containers of the type have another balloon, even when they would have room
+    c.node.create('web', ctr('c0', '1', '64Mi'), ctr('c1', '1', '64Mi'))
+    assert not ids(c.cpus('web', 'c0')) & mine and c.cpus('web', 'c0') == c.cpus('web', 'c1')
+    c.node.ctl('rebalance')
+    assert c.node.ctl('claims') == listed
+    assert 'no balloon of type fast has room' in c.prepare(c.put('more', cpu='2', pods=[OTHER])).error
+    c.node.delete('web')
+    assert 'gives a claim of 1 CPUs a balloon of 2' in c.prepare(c.put('small', cpu='1', pods=[OTHER])).error
+    assert c.node.ctl('claims') == listed
+    other = c.put('two', cpu='2', pods=[OTHER])
+    assert not c.prepare(other).error
+    assert c.unprepare(claim) == c.unprepare(other) == '' and c.node.ctl('claims') == []
+    c.node.create('web', ctr('c0', '1', '64Mi'))
+    assert len(ids(c.cpus('web', 'c0'))) == 2
+
+
+def test_balloon_type_of_a_claim_is_not_removed(claims):
+    c = claims(config=BALLOONS)
+    claim = c.put('four', cpu='4', pods=[POD])
+    assert not c.prepare(claim).error
+    before = c.node.ctl('claims')
+    c.node.run('write-config', {**c.base, **balloon_types()})
+    assert 'claim default/four would lose its CPUs' in json.dumps(c.node.ctl('reload', check=False))
+    c.node.run('write-config', {**c.base, **balloon_types(reservedResources={'cpu': 'cpuset:0,%s' % before[0]['cpus']})})
+    assert 'claim default/four would lose its CPUs' in json.dumps(c.node.ctl('reload', check=False))
+    assert c.node.ctl('claims') == before
+    # a start cannot be refused: the claim has its CPUs
+    c.node.run('write-config', {**c.base, **balloon_types()})
+    c.node.kill()
+    c.node.start()
+    assert c.node.ctl('claims') == before
+    eventually(lambda: c.answers(claim))
     assert c.unprepare(claim) == '' and c.node.ctl('claims') == []
 
 

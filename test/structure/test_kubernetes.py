@@ -161,7 +161,7 @@ def test_claims_are_served_only_with_their_key():
 
 def test_rights_of_claims():
     """Only what the driver uses; nodes are read by another role."""
-    role, binding, _ = dra('driver')
+    role, binding, *_ = dra('driver')
     assert role['rules'] == [{'apiGroups': ['resource.k8s.io'], 'resources': ['resourceslices'], 'verbs': ['list', 'watch', 'create', 'patch', 'delete']},
                              {'apiGroups': ['resource.k8s.io'], 'resources': ['resourceclaims'], 'verbs': ['get']}]
     assert binding['roleRef']['name'] == role['metadata']['name'] and binding['subjects'] == of_kind('ClusterRoleBinding')[0]['subjects']
@@ -171,17 +171,25 @@ def test_rights_of_claims():
 
 def test_samples_of_claims():
     """Each has a claim of the shipped class, and a pod that uses it and requests the same amounts."""
-    class_ = dra('driver')[2]
+    class_, *others = dra('driver')[2:]
     driver = text_of('core/nri-rp-agent/dra.h', 'DRA_DRIVER')
     attribute = text_of('core/nri-rp-agent/slices.c', 'NUMA_NODE_KEY')
     domain, name = attribute.split('/')
     assert class_['spec']['selectors'] == [{'cel': {'expression': 'device.driver == "%s" && "%s" in device.attributes["%s"]' % (driver, name, domain)}}]
     samples = sorted((FOLDER / 'dra' / 'samples').glob('*.yaml'))
-    assert [f.stem for f in samples] == ['four-cpus', 'near-gpu']
+    assert [f.stem for f in samples] == ['balloon', 'four-cpus', 'near-gpu']
+    kinds = {'balloon': 'type'}
+    assert [(c['metadata']['name'], c['spec']['selectors']) for c in others] == [
+        ('%s.%s' % (kind, driver), [{'cel': {'expression': 'device.driver == "%s" && "%s" in device.attributes["%s"]' % (driver, key, driver)}}])
+        for kind, key in kinds.items()]
+    names = [c['metadata']['name'] for c in (class_, *others)]
     for f in samples:
         template, pod = yaml.safe_load_all(f.read_text())
         devices = template['spec']['spec']['devices']
         cpus = devices['requests'][-1]
+        assert all(r['exactly']['deviceClassName'] in names for r in devices['requests'] if r['name'] != 'gpu')
+        if f.stem in kinds:
+            continue
         assert cpus['exactly'] == {'deviceClassName': class_['metadata']['name'], 'capacity': {'requests': {'cpu': '4', 'memory': '8Gi'}}}
         claim, = pod['spec']['resourceClaims']
         assert claim['resourceClaimTemplateName'] == template['metadata']['name']

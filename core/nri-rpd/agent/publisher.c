@@ -184,6 +184,21 @@ static void on_device_capacity(void *ctx, const char *name, int64_t amount)
 		add_amount(c, &c->device->capacity, name, amount);
 }
 
+static void on_device_limits(void *ctx, int64_t min, int64_t max)
+{
+	struct composing *c = ctx;
+	const struct list *l = c->device ? &c->device->capacity : NULL;
+	Agent__Limits *limits = l && l->n ? arena_zero(c->arena, Agent__Limits) : NULL;
+	if (!limits) {
+		c->failed = true;
+		return;
+	}
+	agent__limits__init(limits);
+	limits->min = min;
+	limits->max = max;
+	((Agent__Amount *)l->items[l->n - 1])->limits = limits;
+}
+
 static Agent__DeviceAttribute *add_device_attribute(struct composing *c, const char *name)
 {
 	Agent__DeviceAttribute *a =
@@ -219,7 +234,8 @@ static int add_devices(struct publisher *u, struct composing *c, Agent__Publishe
 					     .device = on_device,
 					     .capacity = on_device_capacity,
 					     .number = on_device_number,
-					     .text = on_device_text};
+					     .text = on_device_text,
+					     .limits = on_device_limits};
 	m->dra = conf_core(pipeline_conf(u->pipeline))->dra;
 	int r = m->dra ? pipeline_devices(u->pipeline, &sink, err) : 0;
 	m->devices = (Agent__Device **)c->devices.items;

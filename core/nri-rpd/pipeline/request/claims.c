@@ -94,7 +94,8 @@ int claims_follow(struct pipeline *p, struct err *err)
 	for (const struct stage *s = txn_touched(p->txn); s; s = s->link) {
 		struct ctr *ctr;
 		if (!s->ctr->device || !s->next.exclusive || !s->ctr->cur.exclusive ||
-		    s->next.exclusive == s->ctr->cur.exclusive)
+		    (s->next.exclusive == s->ctr->cur.exclusive &&
+		     s->next.mems == s->ctr->cur.mems))
 			continue;
 		for (ctr = s->ctr->sharers; ctr; ctr = ctr->sharer_next) {
 			if (!txn_view(ctr)->claimed || !ctr_live(txn_view(ctr)->state))
