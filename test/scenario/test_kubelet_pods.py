@@ -67,6 +67,27 @@ def test_resources_of_a_pod_itself(alone):
     assert c.node.cpus('app/main') == {4, 5} and c.node.cpus('app/log') == {6, 7}
 
 
+def test_huge_pages_that_the_runtime_does_not_report(make_node):
+    """containerd drops the limits of huge pages by default (disable_hugetlb_controller)."""
+    section = {'reservedResources': {'cpu': 'cpuset:0'}, 'pinMemory': True, 'topologyManagerPolicy': 'restricted'}
+    machine = {'base': 'n4c16', 'memory': '16Gi', 'hugepages': {'1Gi': 4}}
+    with PodsKubelet() as kubelet:
+        c = Alone(make_node(None, start=False, machine=machine), kubelet, {'policy': 'static', 'static': section})
+        with c.agent:
+            needs = {'cpu': '1', 'memory': '64Mi', 'hugepages-1Gi': '3Gi'}
+            for i in range(5):
+                kubelet.put('p%d' % i, ('c', needs, needs))
+            c.knows(5)
+            for i in range(3):
+                c.node.create('p%d' % i, ctr('c', '1', '64Mi'), uid='uid-p%d' % i)
+            assert len(set().union(*(c.node.mems('p%d/c' % i) for i in range(3)))) == 3
+            c.node.restart()
+            c.knows(5)
+            c.node.create('p3', ctr('c', '1', '64Mi'), uid='uid-p3')
+            assert len(set().union(*(c.node.mems('p%d/c' % i) for i in range(4)))) == 4
+            c.node.reject('p4', ctr('c', '1', '64Mi'), error='huge pages', uid='uid-p4')
+
+
 @pytest.mark.parametrize('cpus, expected', [((3, 1, 1), ({1, 2, 3}, {4}, {5})), ((3, None, None), ({1, 2, 3}, {4, 5}, {4, 5})),
                                             ((None, None, None), ({1, 2, 3, 4, 5},) * 3), ((3, 2, None), None)])
 def test_the_table_of_kep_5526(make_node, cpus, expected):

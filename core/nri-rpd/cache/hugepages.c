@@ -179,28 +179,41 @@ int hugepages_count(struct cache *c, const struct topo *t, uint32_t node, uint64
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
+/* Adds the huge pages that the cluster reports for a container. */
+static void huge_add(const struct fed_ctr *fed, struct huge *ret)
+{
+	for (uint32_t i = 0; i < fed->n_extended; i++) {
+		const struct fed_amount *e = &fed->extended[i];
+		uint64_t page = str_has_prefix(e->name, RESOURCE)
+					? hugepages_size(e->name + strlen(RESOURCE))
+					: 0;
+		uint32_t at = 0;
+		while (at < ret->n && ret->of[at].page != page)
+			at++;
+		if (!page || at == HUGE_SIZES_MAX || e->request <= 0 ||
+		    e->request > DERIVE_BYTES_MAX)
+			continue;
+		if (at == ret->n)
+			ret->of[ret->n++] = (struct huge_request){.page = page};
+		ret->of[at].bytes += (uint64_t)e->request;
+	}
+}
+
+int hugepages_set_fed(struct ctr *ctr, const struct fed_ctr *fed)
+{
+	struct huge huge = {.n = 0};
+	if (!ctr->huge)
+		huge_add(fed, &huge);
+	return huge.n ? hugepages_set(ctr, &huge) : 0;
+}
+
 /* Adds up the huge pages that the containers of a pod request, as the cluster reports it. */
 static void huge_of_pod(const struct fed_pod *fed, struct huge *ret)
 {
 	*ret = (struct huge){.n = 0};
-	for (uint32_t i = 0; i < fed->n_ctrs; i++) {
-		const struct fed_ctr *f = &fed->ctrs[i];
-		for (uint32_t k = 0; k < f->n_extended; k++) {
-			const char *name = f->extended[k].name;
-			uint64_t page = str_has_prefix(name, RESOURCE)
-						? hugepages_size(name + strlen(RESOURCE))
-						: 0;
-			uint32_t at = 0;
-			while (at < ret->n && ret->of[at].page != page)
-				at++;
-			if (!page || at == HUGE_SIZES_MAX || f->kind == FED_INIT ||
-			    f->extended[k].request < 0 || f->extended[k].request > DERIVE_BYTES_MAX)
-				continue;
-			ret->of[at].page = page;
-			ret->of[at].bytes += (uint64_t)f->extended[k].request;
-			ret->n = at == ret->n ? at + 1 : ret->n;
-		}
-	}
+	for (uint32_t i = 0; i < fed->n_ctrs; i++)
+		if (fed->ctrs[i].kind != FED_INIT)
+			huge_add(&fed->ctrs[i], ret);
 }
 
 static int check_size(struct cache *c, const struct topo *t, const struct ctr *ctr,

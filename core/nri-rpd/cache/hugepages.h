@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Huge pages by memory node. A container requests them by its limits of huge pages, which the
- * kubelet sends for each page size of the machine. They are counted on the container's memory
- * nodes: the lowest node that has some left first.
+ * Huge pages by memory node. A container requests them by its limits of huge pages, as the runtime
+ * reports them, else by its requests that the pod feed has: containerd drops the limits unless its
+ * disable_hugetlb_controller is false. Huge pages are counted on the container's memory nodes: the
+ * lowest node that has some left first.
  *
  * The kernel tells how many pages of a node are free, but not which program uses the others. Pages
  * in use beyond those granted to containers belong to other programs. How many of the granted ones
@@ -29,6 +30,9 @@ uint64_t hugepages_size(const char *text);
 const char *hugepages_text(uint64_t page, char text[HUGE_SIZE_TEXT]);
 /* Stores the requests of a container. -ENOMEM. */
 int hugepages_set(struct ctr *ctr, const struct huge *huge);
+struct fed_ctr;
+/* Stores the requests that the pod feed has, if the runtime has reported none. -ENOMEM. */
+int hugepages_set_fed(struct ctr *ctr, const struct fed_ctr *fed);
 /* Counts the huge pages of a size on a node, leaving out the pages of container `but` (NULL: none).
  * -ENOENT: the node has no pages of this size. */
 int hugepages_count(struct cache *c, const struct topo *t, uint32_t node, uint64_t page,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/nri-rpd/cache/feed.h"
+#include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/request/empty_pods.h"
 #include "core/nri-rpd/pipeline/wait/admit.h"
@@ -35,6 +36,18 @@ static void feed_do_complete(struct pipeline *p)
 	p->node.feed.current = true;
 }
 
+/* Counts the huge pages of containers that were created before the feed had their pod, as after a
+ * restart of the daemon. */
+static void feed_count_pages(struct pipeline *p, const struct fed_pod *fed)
+{
+	const struct pod *pod = cache_pod_by_uid(p->env.cache, fed->uid);
+	for (struct ctr *ctr = pod ? pod->ctrs : NULL; ctr; ctr = ctr->pod_next) {
+		const struct fed_ctr *of = fed_ctr(fed, ctr->name);
+		if (of && hugepages_set_fed(ctr, of))
+			log_warning("%s: out of memory for its huge pages", ctr->full_name);
+	}
+}
+
 void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 {
 	uint32_t left_out = m->n_left_out;
@@ -49,6 +62,8 @@ void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 		left_out += feed_put(feed_of(p), &m->pods[i]) != 0;
 	if (left_out)
 		leave_out(p, left_out);
+	for (uint32_t i = 0; i < m->n_pods; i++)
+		feed_count_pages(p, &m->pods[i]);
 	if (m->complete)
 		feed_do_complete(p);
 	for (uint32_t i = 0; i < m->n_pods; i++)
