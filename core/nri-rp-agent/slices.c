@@ -14,6 +14,9 @@
 
 #define LOG_SOURCE "slices"
 #define PATH SLICES_GROUP "/resourceslices"
+#define SCHEMA_PATH "/openapi/v3" SLICES_GROUP
+#define SCHEMA_DEVICE "io.k8s.api.resource.v1.Device"
+#define MAPPING "nodeAllocatableResources"
 #define FIELD_MANAGER "?fieldManager=nri-rp&force=true"
 #define MISSING                                                                                    \
 	"the API server needs resource.k8s.io/v1, which Kubernetes has since 1.34: set "           \
@@ -32,6 +35,9 @@ struct slices {
 	json_t *devices; /* devices to publish; NULL: none */
 	int64_t generation; /* generation of `devices` */
 	bool listed; /* the list that the watch reads has the slice */
+	struct kube_call *schema; /* query for the fields of devices; NULL: none is running */
+	bool asked; /* the query was made, with a result that stays */
+	bool mapped; /* devices have the field MAPPING */
 };
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -100,6 +106,34 @@ static json_t *slices_device(const Agent__Device *d)
 			 "capacity", capacity, "allowMultipleAllocations", 1);
 }
 
+static bool slices_is_of_node(const char *capacity)
+{
+	return str_eq(capacity, "cpu") || str_eq(capacity, "memory") ||
+	       str_has_prefix(capacity, "hugepages-");
+}
+
+/* Names the resources of the Node that claims of the devices take (KEP-5517). The scheduler then
+ * subtracts them from the Node. */
+static void slices_map(json_t *devices)
+{
+	json_t *device, *amount, *map;
+	const char *name;
+	size_t i;
+	json_array_foreach(devices, i, device)
+	{
+		map = json_object();
+		json_object_foreach(json_object_get(device, "capacity"), name, amount)
+		{
+			if (slices_is_of_node(name))
+				(void)json_object_set_new(map, name,
+							  json_pack("{s:{s:s, s:s}}", "mapping",
+								    "capacityKey", name,
+								    "capacityMultiplier", "1"));
+		}
+		(void)json_object_set_new(device, MAPPING, map);
+	}
+}
+
 static bool slices_too_much(const Agent__PublishedRequest *m)
 {
 	bool much = m->n_devices > AGENT_DEVICES_MAX;
@@ -113,7 +147,7 @@ static bool slices_too_much(const Agent__PublishedRequest *m)
 
 static void slices_write(struct slices *s)
 {
-	if (!s->uid || !s->devices)
+	if (!s->uid || !s->devices || s->schema)
 		return;
 	json_t *object = json_pack(
 		"{s:s, s:s, s:{s:s, s:[{s:s, s:s, s:s, s:s}]}, s:{s:s, s:s, s:{s:s, s:I, s:i}, "
@@ -136,6 +170,28 @@ static void slices_renew(struct slices *s, int64_t above)
 	s->generation = s->generation < above ? above : s->generation;
 	s->generation = now > s->generation ? now : s->generation + 1;
 	slices_write(s);
+}
+
+static void slices_on_schema(const struct kube_answer *answer, void *arg)
+{
+	struct slices *s = arg;
+	json_t *schemas = json_object_get(json_object_get(answer->body, "components"), "schemas");
+	json_t *device = json_object_get(json_object_get(schemas, SCHEMA_DEVICE), "properties");
+	s->schema = NULL;
+	s->asked = !answer->error || answer->error == -EACCES || answer->error == -ENOENT;
+	s->mapped = json_object_get(device, MAPPING) != NULL;
+	if (s->mapped)
+		slices_map(s->devices);
+	slices_write(s);
+}
+
+/* Asks the API server for the fields of devices. It refuses a slice with an unknown field. */
+static void slices_ask_schema(struct slices *s)
+{
+	const struct kube_request request = {
+		.method = "GET", .path = SCHEMA_PATH, .done = slices_on_schema, .arg = s};
+	if (!s->asked && !s->schema)
+		s->schema = kube_call(s->kube, &request);
 }
 
 static void slices_on_slice(enum watch_event event, json_t *object, const char *text, void *arg)
@@ -165,6 +221,8 @@ int slices_take(struct slices *s, const Agent__PublishedRequest *m)
 			(void)json_array_append_new(devices, slices_device(m->devices[i]));
 	if (!devices)
 		return -ENOMEM;
+	if (s->mapped)
+		slices_map(devices);
 	if (s->devices && json_equal(devices, s->devices)) {
 		json_decref(devices);
 		return 0;
@@ -174,6 +232,7 @@ int slices_take(struct slices *s, const Agent__PublishedRequest *m)
 	_free_ char *selector = str_printf("metadata.name=%s", s->name);
 	if (!s->watch && selector)
 		s->watch = watch_new(s->kube, PATH, selector, slices_on_slice, s);
+	slices_ask_schema(s);
 	slices_renew(s, 0);
 	return s->watch ? 0 : -ENOMEM;
 }
@@ -245,6 +304,7 @@ struct slices *slices_free(struct slices *s)
 {
 	if (!s)
 		return NULL;
+	kube_cancel(s->schema);
 	watch_free(s->watch);
 	writer_free(s->writer);
 	writer_free(s->remover);
