@@ -61,6 +61,7 @@ struct type {
 	const char *group_by; /* expression by which members are grouped; "": no grouping */
 	int64_t min_cpus, max_cpus, min_balloons,
 		max_balloons; /* max_balloons 0: no limit; max_cpus 0: no limit, < 0: no CPUs */
+	int64_t core; /* number of CPUs by which balloons grow; 1, or the CPUs of a core */
 	bool prefer_new, spread_pods, per_namespace, balancing, spread_cores, hide_threads;
 	bool pin_memory, show_containers, prefer_isolated, balance_parts;
 	enum cpualloc_prio priority;

@@ -76,7 +76,8 @@ int64_t balloon_wanted(const struct type *t, int64_t mcpu)
 		n = t->max_cpus;
 	if (t->max_cpus < 0)
 		n = 0;
-	return n < t->min_cpus ? t->min_cpus : n;
+	n = n < t->min_cpus ? t->min_cpus : n;
+	return (n + t->core - 1) / t->core * t->core;
 }
 
 static int32_t move_cpus(struct state *s, struct balloon *b, int64_t delta)

@@ -234,12 +234,34 @@ static void place_size_begin(struct problem *p, struct state *s, const struct ba
 	devices_look(s, b);
 }
 
+/* Returns the CPUs from which the size of a balloon is chosen: one of each core if the balloon has
+ * whole cores. */
+static struct rp_ids place_size_heads(const struct state *s, const struct type *t,
+				      struct rp_ids cpus, struct rp_idset *ret)
+{
+	if (t->core == 1)
+		return cpus;
+	plan_machine_one_per_core(s->plan->machine, cpus, ret);
+	return rp_ids_of(ret);
+}
+
+/* Adds the other CPUs of the cores that were chosen from the result of place_size_heads(). */
+static void place_size_complete(const struct state *s, const struct type *t, struct rp_idset *cpus)
+{
+	struct rp_idset heads = *cpus;
+	if (t->core > 1)
+		plan_machine_surround(s->plan->machine, TREE_CORE, rp_ids_of(&heads), cpus);
+}
+
 int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret)
 {
-	struct rp_idset from;
-	struct rp_ids free = rp_ids_of(&s->free);
-	uint32_t n_free = rp_ids_count(free);
-	if (n_free < n)
+	const struct type *t = b->type;
+	struct rp_idset from, heads, usable = s->free;
+	if (t->core > 1)
+		isolation_narrow(s->h, &s->plan->isolation, &usable);
+	struct rp_ids free = rp_ids_of(&usable);
+	uint32_t n_free = rp_ids_count(free), n_cores = n / (uint32_t)t->core;
+	if (n_free < n || n % t->core)
 		return -RP_ENOSPC;
 	if (n_free == n) {
 		rp_idset_copy(ret, free);
@@ -249,18 +271,20 @@ int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct
 	place_size_begin(&p, s, b);
 	struct rp_idset high;
 	resize_high(s, b, &high);
-	pct_hint(s->pct, b->type->cpu_class, n, free, rp_ids_of(&high), &p.pct);
-	if (!load_grow(&p, rp_ids_of(&b->cpus), free, n, &from))
+	pct_hint(s->pct, t->cpu_class, n, free, rp_ids_of(&high), &p.pct);
+	if (!load_grow(&p, rp_ids_of(&b->cpus), place_size_heads(s, t, free, &heads), n_cores,
+		       &from))
 		return -RP_ENOSPC;
-	return cpualloc_allocate(s->plan->alloc, &from, n, b->type->priority, CPUALLOC_DEFAULT,
-				 ret);
+	place_size_complete(s, t, &from);
+	return cpualloc_allocate(s->plan->alloc, &from, n, t->priority, CPUALLOC_DEFAULT, ret);
 }
 
 int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret)
 {
+	const struct type *t = b->type;
 	struct rp_ids own = rp_ids_of(&b->cpus);
 	uint32_t n_own = rp_ids_count(own);
-	if (n_own < n)
+	if (n_own < n || n % t->core)
 		return -RP_ENOSPC;
 	if (n_own == n) {
 		rp_idset_copy(ret, own);
@@ -270,7 +294,12 @@ int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, stru
 	place_size_begin(&p, s, b);
 	if (p.type->overloads_itself)
 		load_self(s, p.type, own);
-	return hints_shrink(&p, own, rp_ids_of(&s->free), n, ret) ? 0 : -RP_ENOSPC;
+	struct rp_idset heads;
+	if (!hints_shrink(&p, place_size_heads(s, t, own, &heads), rp_ids_of(&s->free),
+			  n / (uint32_t)t->core, ret))
+		return -RP_ENOSPC;
+	place_size_complete(s, t, ret);
+	return 0;
 }
 
 /* ---- comparison of CPU sets ------------------------------------------------------------------ */

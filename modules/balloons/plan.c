@@ -148,6 +148,24 @@ static int32_t divide_cpus(const struct modhost *h, struct rp_plan *p,
 	return reserve_cpus(h, p, at, past);
 }
 
+/* Sets the number of CPUs by which the balloons of each type grow. The reserved balloon may have
+ * parts of cores, whose other threads are then not used by other balloons. */
+static int32_t set_cores(const struct modhost *h, struct rp_plan *p)
+{
+	uint32_t threads = p->isolation.threads;
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		struct type *t = &p->types[i];
+		t->core = threads > 1 && t != p->reserved_type ? threads : 1;
+		if (t->max_cpus > 0 && t->max_cpus % t->core)
+			return modhost_fail_at(
+				h, t->at, -RP_EINVAL,
+				"balloon type %s: maxCPUs %lld is no number of whole "
+				"cores of %u CPUs, and isolation.siblings is own",
+				t->name, (long long)t->max_cpus, threads);
+	}
+	return 0;
+}
+
 /* ---- components ------------------------------------------------------------------------------ */
 
 static int32_t resolve_parts(const struct modhost *h, struct rp_plan *p)
@@ -453,6 +471,8 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 	int32_t r = config_read(h, section, p);
 	if (!r)
 		r = add_built_in(h, p);
+	if (!r)
+		r = set_cores(h, p);
 	if (!r)
 		r = resolve_parts(h, p);
 	if (!r)

@@ -174,7 +174,8 @@ static int32_t sync_keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct
 static bool has_excess(const struct balloon *b)
 {
 	int64_t least = b->type->min_cpus > 1 ? 1000 * b->type->min_cpus : 1000;
-	return !b->n_parts && balloon_avail(b) - 1000 >= (b->request > least ? b->request : least);
+	return !b->n_parts &&
+	       balloon_avail(b) - 1000 * b->type->core >= (b->request > least ? b->request : least);
 }
 
 /* Returns true if the balloon has a correct size. The size depends on the balloon's history, so
@@ -337,6 +338,7 @@ static int32_t sync_make(struct state *s, const struct find *found)
 {
 	struct rp_ids cpus = rp_ids_of(&found->cpus);
 	if (!rp_ids_subset(cpus, rp_ids_of(&s->free)) ||
+	    (found->type->core > 1 && !isolation_permits(s->h, &s->plan->isolation, cpus)) ||
 	    rp_ids_count(cpus) !=
 		    balloon_wanted(found->type, found->request > 0 ? found->request : 1))
 		return 0;

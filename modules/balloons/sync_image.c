@@ -214,7 +214,9 @@ static int32_t read_balloon(const struct state *s, struct bytes_left *r, struct 
 	const struct type *t = type_of(s->plan, &head);
 	uint32_t n_parts = t && t->balance_parts ? t->parts.n > 0 : t ? t->parts.n : 0;
 	bool fits = t && head.n_parts == n_parts &&
-		    rp_ids_subset(rp_ids_of(&head.cpus), rp_ids_of(free));
+		    rp_ids_subset(rp_ids_of(&head.cpus), rp_ids_of(free)) &&
+		    (t->core == 1 ||
+		     isolation_permits(s->h, &s->plan->isolation, rp_ids_of(&head.cpus)));
 	struct balloon *b = fits ? balloon_alloc(t, head.instance) : NULL;
 	int32_t result = fits && !b ? -RP_ENOMEM : 0;
 	if (b) {

@@ -35,6 +35,11 @@ int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_i
 	bool offline = !rp_ids_empty(rp_ids_of(&wrong));
 	if (!offline)
 		rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(&p->cpus.available));
+	if (rp_ids_empty(rp_ids_of(&wrong)) && !isolation_permits(h, &p->isolation, rp_ids_of(ret)))
+		return modhost_fail(h, -RP_EINVAL,
+				    "annotation %s: names parts of cores, and "
+				    "isolation.siblings is own: name all CPUs of each core",
+				    p->named_key);
 	return rp_ids_empty(rp_ids_of(&wrong))
 		       ? 0
 		       : modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not %s: %s",
@@ -51,7 +56,8 @@ bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idse
 		rp_idset_clear(ret);
 	n = rp_ids_count(rp_ids_of(ret));
 	rp_idset_and(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->cpus.available));
-	return !beyond && rp_ids_count(rp_ids_of(ret)) == n;
+	return !beyond && rp_ids_count(rp_ids_of(ret)) == n &&
+	       isolation_permits(&inst->h, &inst->plan->isolation, rp_ids_of(ret));
 }
 
 /* Reads the list of forbidden CPUs. An invalid list forbids no CPU, so it never prevents the
@@ -119,6 +125,8 @@ static int64_t integer_cpus(const struct rp_plan *p, const struct rp_ctr_info *i
 void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, struct looked *ret)
 {
 	int64_t n = integer_cpus(inst->plan, info);
+	if (!(info->flags & RP_CTR_CLAIM)) /* the number of CPUs of a claim is fixed */
+		n = isolation_cores(&inst->plan->isolation, n);
 	ret->info = *info;
 	ret->n = 0;
 	if (list_text(inst, info, inst->plan->named_key)) {

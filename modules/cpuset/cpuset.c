@@ -35,6 +35,7 @@ void pool_free(const struct rp_instance *inst, const struct looked *c, struct rp
 	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&c->forbidden));
 	if (inst->within)
 		rp_idset_and(ret, rp_ids_of(ret), rp_ids_of(inst->within));
+	isolation_narrow(&inst->h, &inst->plan->isolation, ret);
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------- */

@@ -40,7 +40,9 @@ static int32_t sync_annotated(struct rp_instance *inst, rp_txn txn, const struct
 	bool all = named_here(inst, c, &named);
 	if (!rp_ids_empty(rp_ids_of(&named)))
 		return sync_give(inst, txn, c, rp_ids_of(&named),
-				 all ? NULL : "some of the CPUs that its pod names are missing");
+				 all ? NULL
+				     : "some of the CPUs that its pod names are missing, or parts "
+				       "of cores");
 	modhost_log(&inst->h, RP_LOG_WARNING, c->info.ctr, NAMED_TEXT);
 	return 0;
 }
@@ -55,6 +57,7 @@ static void may_keep(struct rp_instance *inst, const struct looked *c, struct rp
 	struct rp_ids has = ours ? c->info.cpus : c->info.has_cpus;
 	pool_free(inst, c, &free);
 	rp_idset_and(ret, has, rp_ids_of(&free));
+	isolation_narrow(&inst->h, &inst->plan->isolation, ret);
 	uint32_t n = rp_ids_count(rp_ids_of(ret));
 	if (n > c->n || (!ours && (n != c->n || rp_ids_count(has) != n)))
 		rp_idset_clear(ret);
@@ -89,6 +92,7 @@ static int32_t sync_integer(struct rp_instance *inst, rp_txn txn, const struct l
 	if (rp_ids_empty(rp_ids_of(&has))) {
 		pool_free(inst, c, &has);
 		rp_idset_and(&has, rp_ids_of(&has), c->info.has_cpus);
+		isolation_narrow(&inst->h, &inst->plan->isolation, &has);
 	}
 	inst->waiting = true;
 	uint32_t n = rp_ids_count(rp_ids_of(&has));

@@ -130,9 +130,13 @@ static int32_t read_options(const struct modhost *h, struct settings *s)
 	for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++)
 		if ((s->options & forbidden[i].a) && (s->options & forbidden[i].b))
 			return modhost_fail_at(h, map, -RP_EINVAL,
-					       "static policy options %s and %s cannot be used "
+					       "static policy options %s%s and %s cannot be used "
 					       "at the same time",
 					       option_name(forbidden[i].a),
+					       forbidden[i].a == OPT_FULL_PCPUS_ONLY &&
+							       s->isolation.threads > 1
+						       ? " (from isolation.siblings)"
+						       : "",
 					       option_name(forbidden[i].b));
 	for (size_t i = 0; s->common_allocator && i < N_OPTIONS; i++)
 		if (s->options & options[i].bit & ~COMMON_OPTIONS)
@@ -209,13 +213,15 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 	s.options_at = section_get(h, section, "cpuManagerPolicyOptions");
 	const char *allocator = section_text(h, section, "cpuAllocator", "kubelet");
 	s.common_allocator = strcmp(allocator, "common") == 0;
-	int32_t r = read_options(h, &s);
+	int32_t r = isolation_read(h, section, &s.isolation);
+	if (s.isolation.threads > 1)
+		s.options |= OPT_FULL_PCPUS_ONLY;
+	if (!r)
+		r = read_options(h, &s);
 	if (!r)
 		r = read_topology_manager(h, &s);
 	if (!r)
 		r = read_amounts(h, &s);
-	if (!r)
-		r = isolation_read(h, section, &s.isolation);
 	s.isolation.own_quota = true;
 	s.disable_quota |= s.isolation.no_quota;
 	if (!r)

@@ -28,12 +28,15 @@ static int32_t refuse_count(struct placing *p, uint32_t available)
 		(long long)p->n, available);
 }
 
-int64_t place_wanted(const struct rp_ctr_info *info)
+int64_t place_wanted(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	if (info->qos != RP_QOS_GUARANTEED || info->cpu_request <= 0 || info->cpu_request % 1000 ||
 	    !ctr_may_own_cpus(info))
 		return 0;
-	return info->cpu_request / 1000;
+	/* The size of a pod's set is rounded instead. The number of CPUs of a claim is fixed. */
+	int64_t n = info->cpu_request / 1000;
+	bool rounded = !inst->plan->settings.pod_scope && !(info->flags & RP_CTR_CLAIM);
+	return rounded ? isolation_cores(&inst->plan->settings.isolation, n) : n;
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */

@@ -110,13 +110,14 @@ static int32_t pod_set_check_rest(const struct rp_instance *inst, rp_pod pod, st
  */
 static int64_t pod_set_size(const struct rp_instance *inst, rp_pod pod)
 {
+	const struct isolation_keys *keys = &inst->plan->settings.isolation;
 	struct rp_pod_info info = {.size = sizeof info};
 	if (inst->h.cache->get_pod(inst->h.ctx, pod, &info) || info.qos != RP_QOS_GUARANTEED ||
 	    info.cpu_request <= 0)
 		return 0;
 	if ((info.flags & RP_POD_FED) && !(info.flags & RP_POD_OWN_RESOURCES))
-		return pod_set_sum(inst, pod);
-	return info.cpu_request / 1000;
+		return isolation_cores(keys, pod_set_sum(inst, pod));
+	return isolation_cores(keys, info.cpu_request / 1000);
 }
 
 /* ---- set of a pod ---------------------------------------------------------------------------- */
@@ -287,7 +288,7 @@ bool pod_set_free(struct rp_instance *inst, rp_pod pod)
 bool pod_set_shares(const struct rp_instance *inst, const struct rp_ctr_info *info,
 		    struct rp_idset *ret)
 {
-	return (info->flags & RP_CTR_POD_RESOURCES) && !place_wanted(info) &&
+	return (info->flags & RP_CTR_POD_RESOURCES) && !place_wanted(inst, info) &&
 	       pod_set_rest(inst, info->pod, ret);
 }
 
@@ -318,7 +319,8 @@ static int32_t pod_set_follow_one(struct rp_instance *inst, const struct rp_ctr_
 {
 	const struct following *f = arg;
 	struct rp_idset rest;
-	if (info->ctr == f->except || !(info->flags & RP_CTR_POD_RESOURCES) || place_wanted(info))
+	if (info->ctr == f->except || !(info->flags & RP_CTR_POD_RESOURCES) ||
+	    place_wanted(inst, info))
 		return 0;
 	if (pod_set_rest(inst, info->pod, &rest))
 		return rp_ids_equal(rp_ids_of(&rest), info->cpus)

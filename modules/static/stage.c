@@ -103,12 +103,15 @@ int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 {
 	const struct modhost *h = &inst->h;
 	const struct settings *s = &inst->plan->settings;
+	/* With rounding to whole cores, the quota keeps the container to its limit. */
+	bool lift = s->disable_quota && (s->isolation.threads < 2 ||
+					 (int64_t)rp_ids_count(cpus) * 1000 <= info->cpu_limit);
 	struct record was = {0}, rec = {.version = RECORD_VERSION};
 	(void)read_record(inst, info->ctr, &was);
 	struct rp_idset nodes;
 	memory_of(inst, info, cpus, &nodes);
-	rec.flags = (s->disable_quota ? RECORD_QUOTA : 0) |
-		    (rp_ids_empty(rp_ids_of(&nodes)) ? 0 : RECORD_MEMORY);
+	rec.flags =
+		(lift ? RECORD_QUOTA : 0) | (rp_ids_empty(rp_ids_of(&nodes)) ? 0 : RECORD_MEMORY);
 	const char *blemish = blemish_of(inst, cpus);
 	if (blemish)
 		modhost_log(h, RP_LOG_WARNING, info->ctr, "%s", blemish);
@@ -117,7 +120,7 @@ int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	if (!r)
 		r = stage_memory(inst, txn, info, &nodes, was.flags);
 	if (!r)
-		r = stage_quota(inst, txn, info, s->disable_quota, was.flags);
+		r = stage_quota(inst, txn, info, lift, was.flags);
 	if (!r)
 		r = ctr_set_data_sets(h, txn, info->ctr, rp_ids_none(), cpus);
 	return r ? r : ctr_set_record(h, txn, info->ctr, &rec, sizeof rec);

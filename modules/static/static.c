@@ -113,7 +113,7 @@ static int32_t give_exclusive(struct rp_instance *inst, rp_txn txn, const struct
 {
 	struct placing p;
 	struct rp_idset own;
-	int64_t n = place_wanted(info);
+	int64_t n = place_wanted(inst, info);
 	uint32_t n_own = owners_owned(&inst->owners, info->ctr, &own);
 	if (pod_set_ensure(inst, txn, info, &p) ||
 	    (!pod_set_take(inst, info, rp_ids_of(&own), n, &p) &&
@@ -143,7 +143,7 @@ static int32_t give_exclusive(struct rp_instance *inst, rp_txn txn, const struct
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset before, own;
-	int64_t n = place_wanted(info);
+	int64_t n = place_wanted(inst, info);
 	plan_shared(inst->plan, &inst->owners, &before);
 	uint32_t n_own = owners_owned(&inst->owners, info->ctr, &own);
 	if (!n) {

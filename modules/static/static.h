@@ -137,7 +137,7 @@ struct placing {
 };
 
 /* Returns the number of exclusive CPUs that a container is entitled to; 0: shared CPUs. */
-int64_t place_wanted(const struct rp_ctr_info *info);
+int64_t place_wanted(const struct rp_instance *inst, const struct rp_ctr_info *info);
 /*
  * Chooses n exclusive CPUs for a container without changing any owner. Returns 0, or -RP_ENOSPC
  * with the reason in p->text.

@@ -34,7 +34,9 @@ static int still_right(const struct rp_instance *inst, struct rp_ids own, int64_
 	struct rp_idset usable;
 	rp_idset_or(&usable, rp_ids_of(&plan->all), rp_ids_of(&plan->iso));
 	return n && rp_ids_count(own) == n && rp_ids_subset(own, rp_ids_of(&usable)) &&
-	       !rp_ids_overlap(own, rp_ids_of(&inst->owners.taken));
+	       !rp_ids_overlap(own, rp_ids_of(&inst->owners.taken)) &&
+	       (plan->settings.pod_scope ||
+		isolation_permits(&inst->h, &plan->settings.isolation, own));
 }
 
 struct syncing {
@@ -51,7 +53,7 @@ static int32_t sync_keep_one(struct rp_instance *inst, rp_txn txn, const struct 
 	const struct syncing *s = w->arg;
 	struct rp_ids own = own_cpus(inst, info, rp_ids_of(&s->common));
 	(void)txn;
-	if (still_right(inst, own, place_wanted(info)))
+	if (still_right(inst, own, place_wanted(inst, info)))
 		owners_give(&inst->owners, own, info->ctr);
 	return 0;
 }
@@ -63,7 +65,7 @@ static int32_t sync_keep_one(struct rp_instance *inst, rp_txn txn, const struct 
 static int32_t try_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			     struct placing *p)
 {
-	int64_t n = place_wanted(info);
+	int64_t n = place_wanted(inst, info);
 	if (pod_set_ensure(inst, txn, info, p) ||
 	    (!pod_set_take(inst, info, rp_ids_none(), n, p) && place_find(inst, info->ctr, n, p)))
 		return 1;
@@ -78,7 +80,7 @@ static int32_t place_waiting(struct rp_instance *inst, rp_txn txn, const struct 
 	struct placing p;
 	struct rp_idset own;
 	(void)w;
-	if (!place_wanted(info) || owners_owned(&inst->owners, info->ctr, &own) ||
+	if (!place_wanted(inst, info) || owners_owned(&inst->owners, info->ctr, &own) ||
 	    !try_exclusive(inst, txn, info, &p))
 		return 0;
 	modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, "%s; using shared CPUs for now", p.text);
@@ -114,7 +116,7 @@ static int32_t stage_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	if (pod_set_shares(inst, info, &own))
 		return pod_set_stage(inst, txn, info, rp_ids_of(&own));
 	inst->waiting = inst->waiting || !s->enough;
-	if (!place_wanted(info)) {
+	if (!place_wanted(inst, info)) {
 		place_explain_shared(inst, info);
 		r = stage_degraded(inst, txn, info->ctr, s->enough ? NULL : SHARED_EMPTY_TEXT);
 	}
@@ -149,7 +151,7 @@ static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	(void)w;
 	if (owners_owned(&inst->owners, info->ctr, &own))
 		return 0;
-	if (place_wanted(info)) {
+	if (place_wanted(inst, info)) {
 		if (!try_exclusive(inst, txn, info, &p))
 			return stage_exclusive(inst, txn, info, rp_ids_of(&p.cpus));
 	} else if (!(info->flags & RP_CTR_DEGRADED)) {

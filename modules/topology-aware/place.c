@@ -68,7 +68,8 @@ static int32_t take_from(struct placing *l, const uint64_t *set)
 	uint32_t n = (uint32_t)l->r->full;
 	struct rp_idset from;
 	rp_idset_copy(&from, plan_ids(p, set));
-	if (pick_by_hints(l, &from, n, &l->exclusive))
+	/* CPUs near several devices would be parts of cores. */
+	if (p->settings.isolation.threads < 2 && pick_by_hints(l, &from, n, &l->exclusive))
 		return 0;
 	(void)classes_narrow(l->inst, l->r, &from);
 	return cpualloc_allocate(p->cpus, &from, n, l->r->prio, CPUALLOC_DEFAULT, &l->exclusive);
@@ -111,6 +112,11 @@ static int32_t take_exclusive(struct placing *l)
 	uint32_t n_sliceable;
 	if (keep_exclusive(l))
 		return 0;
+	if (n != isolation_cores(&p->settings.isolation, n))
+		return modhost_fail(h, -RP_ENOSPC,
+				    "%lld CPUs are not whole cores of %u CPUs, and "
+				    "isolation.siblings is own",
+				    n, p->settings.isolation.threads);
 	if (l->r->isolate && pool->n_isolated >= l->r->full) {
 		if (take_from(l, pool->isolated) == 0)
 			return 0;

@@ -317,11 +317,14 @@ static void fill_whole_slice(const struct rp_plan *p, struct pool *pool, uint32_
 			w[i] |= child->slice[i];
 		next = child->first;
 	}
-	pool->n_whole_slice = 0;
-	for (uint32_t i = 0; i < p->n_words; i++) {
+	for (uint32_t i = 0; i < p->n_words; i++)
 		w[i] &= pool->sharable[i];
-		pool->n_whole_slice += (uint32_t)__builtin_popcountll(w[i]);
-	}
+	struct rp_idset cores;
+	rp_idset_copy(&cores, plan_ids(p, w));
+	isolation_narrow(p->h, &p->settings.isolation, &cores);
+	for (uint32_t i = 0; i < p->n_words; i++)
+		w[i] = rp_ids_word(rp_ids_of(&cores), i);
+	pool->n_whole_slice = rp_ids_count(rp_ids_of(&cores));
 }
 
 /*
@@ -331,6 +334,8 @@ static void fill_whole_slice(const struct rp_plan *p, struct pool *pool, uint32_
 static void fill_slice(const struct rp_plan *p, struct pool *pool, int64_t limit)
 {
 	struct rp_idset from, taken;
+	if (p->settings.isolation.threads > 1)
+		limit -= limit % p->settings.isolation.threads;
 	if (limit >= pool->n_whole_slice) {
 		memcpy(pool->slice, pool->whole_slice, p->n_words * sizeof(uint64_t));
 		pool->n_slice = pool->n_whole_slice;

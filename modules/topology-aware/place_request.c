@@ -117,10 +117,13 @@ static bool classify_special(struct rp_instance *inst, struct request *r)
 }
 
 /* Requests exclusive CPUs. isolated: the preference for isolated CPUs; NULL: they are not used. */
-static void take_whole(struct request *r, const struct preference *isolated)
+static void take_whole(const struct rp_instance *inst, struct request *r,
+		       const struct preference *isolated)
 {
 	r->type = GRANT_NORMAL;
 	r->full = r->info.cpu_request / 1000;
+	if (!(r->info.flags & RP_CTR_CLAIM)) /* the number of CPUs of a claim is fixed */
+		r->full = isolation_cores(&inst->plan->settings.isolation, r->full);
 	r->fraction = r->info.cpu_request % 1000;
 	r->isolate = isolated && isolated->value;
 	place_request_because(r, isolated && isolated->value ? isolated->at : NULL,
@@ -166,14 +169,14 @@ static void classify_guaranteed(struct rp_instance *inst, struct request *r)
 				      (long long)request);
 		return;
 	}
-	take_whole(r, one || !whole || isolated.annotated ? &isolated : NULL);
+	take_whole(inst, r, one || !whole || isolated.annotated ? &isolated : NULL);
 	r->strict_isolated = strict && r->isolate;
 }
 
 static void place_request_classify(struct rp_instance *inst, struct request *r)
 {
 	if (r->info.flags & RP_CTR_CLAIM) {
-		take_whole(r, NULL);
+		take_whole(inst, r, NULL);
 		return;
 	}
 	if (classify_special(inst, r))

@@ -135,6 +135,7 @@ static void fill_pools(struct rp_plan *p)
 {
 	struct rp_idset isolated, sharable;
 	rp_idset_andnot(&isolated, rp_ids_of(&p->isolated), rp_ids_of(&p->reserved));
+	isolation_narrow(p->h, &p->settings.isolation, &isolated);
 	rp_idset_andnot(&sharable, rp_ids_of(&p->allowed), rp_ids_of(&p->isolated));
 	rp_idset_andnot(&sharable, rp_ids_of(&sharable), rp_ids_of(&p->reserved));
 	for (uint32_t i = 0; i < p->n_pools; i++) {
@@ -218,6 +219,7 @@ int32_t plan_new(const struct modhost *h, const struct settings *s, const struct
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
 		return modhost_no_memory(h);
+	p->h = h;
 	p->settings = *s;
 	int32_t r = read_machine(h, p);
 	if (!r) {

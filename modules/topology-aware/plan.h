@@ -102,6 +102,7 @@ struct memory_group {
 /* ---- plans (plan.c) -------------------------------------------------------------------------- */
 
 struct rp_plan {
+	const struct modhost *h; /* services of the policy instance, which outlives the plan */
 	struct settings settings;
 	bool owns_settings;
 	struct machine *machine;

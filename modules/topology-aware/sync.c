@@ -127,10 +127,18 @@ static int32_t sync_reinstate(struct rp_instance *inst, const struct request *r,
 	return 1;
 }
 
-static bool is_right(const struct request *r, const struct record *rec)
+/* Returns true if a container with exclusive CPUs has as many of them as it would get now. */
+static bool cores_fit(const struct rp_plan *p, const struct request *r, const struct record *rec)
 {
-	return rec->pool != NO_POOL && rec->zone && same_needs(&rec->kept.needs, &r->info) &&
-	       sort_fits(r, rec);
+	int64_t n = rp_ids_count(rp_ids_of(&rec->exclusive));
+	return !n || ((!r->full || r->full == n) &&
+		      isolation_permits(p->h, &p->settings.isolation, rp_ids_of(&rec->exclusive)));
+}
+
+static bool is_right(const struct rp_plan *p, const struct request *r, const struct record *rec)
+{
+	return cores_fit(p, r, rec) && rec->pool != NO_POOL && rec->zone &&
+	       same_needs(&rec->kept.needs, &r->info) && sort_fits(r, rec);
 }
 
 static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
@@ -150,7 +158,7 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 		hints_unref(rec.hints);
 		return 0;
 	}
-	e = is_right(&r, &rec) ? sync_reinstate(inst, &r, &rec) : 0;
+	e = is_right(inst->plan, &r, &rec) ? sync_reinstate(inst, &r, &rec) : 0;
 	request_fini(&r);
 	hints_unref(rec.hints);
 	return e < 0 ? e : 0;
@@ -183,6 +191,7 @@ static bool make_record(const struct rp_plan *p, const struct request *r, struct
 	if (r->type != GRANT_NORMAL || !r->full || r->fraction || r->hide_threads || r->cold_ms ||
 	    (r->info.flags & RP_CTR_DEGRADED) || rp_ids_count(cpus) != r->full ||
 	    (isolated ? !r->isolate : r->strict_isolated) ||
+	    !isolation_permits(p->h, &p->settings.isolation, cpus) ||
 	    (r->strict_hints && hints_violated(p, r->hints, cpus)))
 		return false;
 	*ret = (struct record){

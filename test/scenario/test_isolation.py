@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The section isolation of policies: each key on and off, and that nothing is left after a release, a switch, a stop and a kill."""
+import contextlib
 import pathlib
 
 import pytest
 
-from simnode import ctr, eventually
+from simnode import SimError, cpuset, ctr, eventually
 
 TYPES = [{'name': 'own', 'namespaces': ['default'], 'preferNewBalloons': True}]
 RESERVED = {'reservedResources': {'cpu': 'cpuset:0'}}
@@ -188,6 +189,73 @@ def test_best_effort_pods_run_when_idle(isolated, policy, how):
         i.node.run('delete', ['b'])
     end(i, how, keys)
     i.becomes({})
+
+
+def cores_of(node, cpus):
+    """The CPUs and the other threads of their cores."""
+    path = pathlib.Path(node.paths['root']) / 'sys/devices/system/cpu'
+    return {c for cpu in cpus for c in cpuset((path / ('cpu%d/topology/thread_siblings_list' % cpu)).read_text())}
+
+
+@pytest.mark.parametrize('how', ENDS)
+@pytest.mark.parametrize('policy', POLICIES)
+def test_siblings_of_exclusive_cpus(isolated, policy, how):
+    """Whole cores, from the first container to a full node, whose reserved core no container owns."""
+    i = isolated(policy, {'siblings': 'own'})
+    node, owners = i.node, ['p', 'q', 'r']
+    node.create('s', ctr('c', '500m', '64Mi'))
+    node.create('p', ctr('c', '1', '64Mi'), uid='u1')
+    node.create('q', ctr('c', '3', '64Mi'), uid='u2')
+    node.create('r', ctr('c', '1', '64Mi'), uid='u3')
+    assert [len(node.cpus(p + '/c')) for p in owners] == [2, 4, 2]
+    for p in owners:
+        own = node.cpus(p + '/c')
+        assert cores_of(node, own) == own
+        assert all(not own & node.cpus(other + '/c') for other in [*owners, 's'] if other != p)
+    assert node.container('p/c')['quota'] in (None, 100000)
+    node.run('delete', ['q', 'r'])
+    before = node.cpus('p/c')
+    node.restart()
+    assert node.cpus('p/c') == before
+    end(i, how, {}, OTHER[policy])
+    if how in ('key', 'switch', 'kill', 'kill and switch'):
+        eventually(lambda: len(node.cpus('p/c')) == 1)
+
+
+@pytest.mark.parametrize('policy', POLICIES)
+def test_siblings_are_set_apart_by_a_reload(isolated, policy):
+    i = isolated(policy)
+    names = ['p%d' % n for n in range(4)]
+    for name in names:
+        i.node.create(name, ctr('c', '1', '64Mi'))
+    i.reload({'siblings': 'own'})
+
+    def apart():
+        owned = [i.node.cpus(name + '/c') for name in names]
+        return [len(o) for o in owned] == [2] * 4 and all(cores_of(i.node, o) == o for o in owned) and len(set().union(*owned)) == 8
+    eventually(apart)
+
+
+@pytest.mark.parametrize('policy', POLICIES)
+def test_siblings_until_no_core_is_left(isolated, policy):
+    i = isolated(policy, {'siblings': 'own'})
+    i.node.create('s', ctr('c', '500m', '64Mi'), namespace='kube-system')
+    for n in range(6):
+        i.node.create('p%d' % n, ctr('c', '1', '64Mi'))
+    with contextlib.suppress(SimError):
+        i.node.create('p6', ctr('c', '1', '64Mi'))
+    # A balloon of one container has capacity for a second one.
+    (i.node.reject if policy != 'balloons' else i.node.create)('p7', ctr('c', '1', '64Mi'))
+    owned = [i.node.cpus(c) for c in i.node.containers() if c.startswith('p')]
+    assert len(owned) >= 6 and all(len(o) == 2 and cores_of(i.node, o) == o and not o & {0, 1} for o in owned)
+
+
+def test_named_parts_of_cores_are_refused(isolated):
+    i = isolated('cpuset', {'siblings': 'own'})
+    why = i.node.reject('p', ctr('c', '100m', '64Mi'), annotations={'weka.io/cores-ids': '4'})
+    assert 'names parts of cores' in why
+    i.node.create('q', ctr('c', '100m', '64Mi'), annotations={'weka.io/cores-ids': '4,5'})
+    assert i.node.cpus('q/c') == {4, 5}
 
 
 @pytest.mark.parametrize('policy', POLICIES)

@@ -72,6 +72,54 @@ static int32_t isolation_check(const struct modhost *h, rp_cfg section,
 	return 0;
 }
 
+/* Calls `each` for the CPUs of each core with at least `threads` CPUs. Returns the largest number
+ * of CPUs of a core. */
+static uint32_t isolation_each_core(const struct modhost *h, uint32_t threads,
+				    void (*each)(struct rp_ids core, void *arg), void *arg)
+{
+	uint32_t n = h->topology->n_units(h->ctx, RP_LEVEL_CORE), most = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct rp_unit_info unit = {.size = sizeof unit};
+		if (h->topology->unit(h->ctx, RP_LEVEL_CORE, i, &unit))
+			continue;
+		uint32_t count = rp_ids_count(unit.cpus);
+		if (each && count >= threads)
+			each(unit.cpus, arg);
+		most = count > most ? count : most;
+	}
+	return most;
+}
+
+struct narrowing {
+	struct rp_ids from;
+	struct rp_idset whole;
+};
+
+static void isolation_narrow_core(struct rp_ids core, void *arg)
+{
+	struct narrowing *n = arg;
+	if (rp_ids_subset(core, n->from))
+		rp_idset_or(&n->whole, rp_ids_of(&n->whole), core);
+}
+
+void isolation_narrow(const struct modhost *h, const struct isolation_keys *k,
+		      struct rp_idset *cpus)
+{
+	struct narrowing n = {.from = rp_ids_of(cpus)};
+	if (k->threads < 2)
+		return;
+	(void)isolation_each_core(h, k->threads, isolation_narrow_core, &n);
+	rp_idset_copy(cpus, rp_ids_of(&n.whole));
+}
+
+bool isolation_permits(const struct modhost *h, const struct isolation_keys *k, struct rp_ids cpus)
+{
+	struct rp_idset whole;
+	rp_idset_copy(&whole, cpus);
+	isolation_narrow(h, k, &whole);
+	return rp_ids_equal(rp_ids_of(&whole), cpus);
+}
+
 int32_t isolation_read(const struct modhost *h, rp_cfg section, struct isolation_keys *ret)
 {
 	struct isolation_keys k = {
@@ -84,6 +132,8 @@ int32_t isolation_read(const struct modhost *h, rp_cfg section, struct isolation
 	int32_t r = isolation_read_slices(h, section, &k);
 	if (!r)
 		r = isolation_check(h, section, &k);
+	if (isolation_is(h, section, "isolation.siblings", "own"))
+		k.threads = isolation_each_core(h, 0, NULL, NULL);
 	if (!r)
 		*ret = k;
 	return r;

@@ -7,12 +7,14 @@
  *   hostTasks: away         cgroups of hostSlices leave exclusive CPUs (cgroup v2)
  *   partition: isolated     no load balancing over a container's exclusive CPUs (cgroup v2)
  *   kernelWork: away        unbound kernel work and interrupts leave exclusive CPUs
+ *   siblings: own           exclusive CPUs are whole cores, so that no other container runs on
+ *                           another thread of their cores
  *   bestEffort: idle        pods of class BestEffort run only on CPUs that are otherwise idle
  *
  * A policy embeds struct isolation_keys in its plan, reads it with isolation_read(), and names
  * isolation_part as its life_ops.part. The host's worker writes the files and records them with
  * nri-rp.host.settings/1, so that they are restored when a container or the policy ends, and by the
- * next process after a crash.
+ * next process after a crash. The policy chooses the cores for `siblings` itself.
  */
 #ifndef NRI_RP_LIB_ISOLATION_H
 #define NRI_RP_LIB_ISOLATION_H
@@ -40,6 +42,9 @@
 			       "CPUs (Linux 6.8, cgroup v2)."),                                    \
 		SECTION_CHOICE("isolation.kernelWork", "stay|away", "stay",                        \
 			       "away: unbound kernel work and interrupts leave exclusive CPUs."),  \
+		SECTION_CHOICE("isolation.siblings", "shared|own", "shared",                       \
+			       "own: exclusive CPUs are whole cores; a number of CPUs is rounded " \
+			       "up to whole cores."),                                              \
 		SECTION_CHOICE("isolation.bestEffort", "normal|idle", "normal",                    \
 			       "idle: pods of class BestEffort run only when nothing else wants "  \
 			       "to (cgroup v2).")
@@ -47,6 +52,7 @@
 struct isolation_keys {
 	bool no_quota, host_away, partition, kernel_away, idle;
 	bool own_quota; /* the policy lifts quotas itself */
+	uint32_t threads; /* siblings: own: CPUs of the cores that containers get; otherwise 0 */
 	uint32_t n_slices;
 	char slices[ISOLATION_SLICES_MAX][ISOLATION_SLICE_MAX];
 };
@@ -54,6 +60,20 @@ struct isolation_keys {
 /* Reads the keys of a policy's section. A key that the node's kernel cannot apply is an error with
  * the line of the configuration file. */
 int32_t isolation_read(const struct modhost *h, rp_cfg section, struct isolation_keys *ret);
+
+/* Returns a number of exclusive CPUs, rounded up to whole cores with siblings: own. */
+static inline int64_t isolation_cores(const struct isolation_keys *k, int64_t n)
+{
+	return k->threads > 1 ? (n + k->threads - 1) / k->threads * k->threads : n;
+}
+
+/* Removes the CPUs of cores that are not in the set as a whole, with siblings: own. Cores with
+ * fewer CPUs than the largest ones are removed, too, so that each choice of whole cores has a
+ * number of CPUs that isolation_cores() returns. */
+void isolation_narrow(const struct modhost *h, const struct isolation_keys *k,
+		      struct rp_idset *cpus);
+/* Returns true if the set consists of such cores, or the key is off. */
+bool isolation_permits(const struct modhost *h, const struct isolation_keys *k, struct rp_ids cpus);
 
 /* Part of a policy's life. ops.isolation returns the keys of the active plan. */
 extern const struct life_part isolation_part;
