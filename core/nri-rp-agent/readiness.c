@@ -15,6 +15,7 @@
 #define INTERVAL_MS 1000u
 #define TIME_MAX 32u
 #define REASON_MAX 64u
+#define TEXT_MAX 128u
 #define RETIRE_POLL_MS 20u
 #define RETIRE_MAX_MS 5000u
 
@@ -31,6 +32,8 @@ struct readiness {
 	struct loop_timer *ask;
 	struct report now;
 	char unready[REASON_MAX]; /* condition of the daemon; "": it places containers */
+	char placing[TEXT_MAX]; /* message of the condition while the daemon places containers */
+	uint64_t count_due_ms; /* time at which the message alone may be written again */
 	bool connected; /* the daemon has reported over the present connection */
 	bool known; /* the two settings below are known */
 	bool condition, taint;
@@ -60,7 +63,7 @@ static json_t *item_of(const json_t *list, const char *key, const char *text)
 static const char *readiness_text(const struct readiness *r)
 {
 	if (str_eq(r->now.status, "True"))
-		return "nri-rpd places the containers of this node";
+		return r->placing;
 	if (str_eq(r->now.status, "Unknown"))
 		return "nri-rp-agent has stopped and does not watch nri-rpd any more";
 	return r->connected
@@ -108,12 +111,19 @@ static bool readiness_wants_condition(const struct readiness *r)
 	return r->known ? r->condition : r->seen != NULL;
 }
 
+static bool readiness_status_differs(const struct readiness *r)
+{
+	return !str_eq(seen_member(r, "status"), r->now.status) ||
+	       !str_eq(seen_member(r, "reason"), r->now.reason);
+}
+
 static bool readiness_condition_differs(const struct readiness *r)
 {
 	if (!readiness_wants_condition(r))
 		return r->seen != NULL;
-	return !str_eq(seen_member(r, "status"), r->now.status) ||
-	       !str_eq(seen_member(r, "reason"), r->now.reason);
+	return readiness_status_differs(r) ||
+	       (!str_eq(seen_member(r, "message"), readiness_text(r)) &&
+		clock_ms() >= r->count_due_ms);
 }
 
 static const json_t *readiness_taints(const struct readiness *r)
@@ -165,15 +175,18 @@ static void readiness_write_taint(const struct readiness *r)
 
 /* Writes the condition, the taint or both if they differ from the Node's. Writes the taint first,
  * because writing the condition creates another version of the Node. */
-static void readiness_write(const struct readiness *r)
+static void readiness_write(struct readiness *r)
 {
 	if (!r->now.status || !r->node)
 		return;
 	/* Replaces a patch that waits, because it is for an older version. */
 	if (readiness_taint_differs(r) && !writer_writing(r->taints))
 		readiness_write_taint(r);
-	if (readiness_condition_differs(r) && writer_idle(r->conditions))
+	if (readiness_condition_differs(r) && writer_idle(r->conditions)) {
+		if (!readiness_status_differs(r))
+			r->count_due_ms = clock_ms() + READINESS_COUNT_MS;
 		readiness_write_condition(r);
+	}
 }
 
 /* Writes the taint again if the Node had changed since it was read. */
@@ -248,6 +261,10 @@ void readiness_take(struct readiness *r, const Agent__PublishedRequest *m)
 	r->condition = m->node_condition;
 	r->taint = m->taint_when_away;
 	(void)snprintf(r->unready, sizeof r->unready, "%s", m->unready);
+	(void)snprintf(r->placing, sizeof r->placing, READINESS_PLACING);
+	if (m->degraded || m->refused)
+		(void)snprintf(r->placing, sizeof r->placing, READINESS_PLACING READINESS_COUNTS,
+			       m->degraded, m->refused);
 	readiness_judge(r);
 	if (r->now.status)
 		readiness_report(r, r->now.status, r->now.reason);

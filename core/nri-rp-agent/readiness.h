@@ -18,6 +18,11 @@
 #define READINESS_CONDITION "NRIResourcePolicyReady"
 #define READINESS_TAINT "nri-rp.io/not-ready"
 #define READINESS_GRACE_MS 3000u /* time for which an absence of the daemon is not reported */
+/* Message while containers are placed; the second part follows unless both numbers are 0. nri-rpctl
+ * reads the numbers. */
+#define READINESS_PLACING "nri-rpd places the containers of this node"
+#define READINESS_COUNTS "; degraded: %u, refused: %u"
+#define READINESS_COUNT_MS 30000u /* interval of writes for which only the counts differ */
 #define READINESS_ASK_MS 3000u /* interval of requests by which a hung daemon is detected */
 
 struct readiness;

@@ -85,23 +85,43 @@ static void cluster_add_status(json_t *row, const json_t *object)
 				  json_string(js(of, refused ? "errors" : "warnings")));
 }
 
+/* Adds the message of the condition, and the numbers in it as nri-rp-agent writes them: containers
+ * that are not placed as requested, and containers that were refused. */
+static void cluster_add_counts(json_t *row, const char *message)
+{
+	const char *counts = strstr(message, "; degraded: ");
+	unsigned degraded = 0, refused = 0;
+	if (counts)
+		(void)sscanf(counts, "; degraded: %u, refused: %u", &degraded, &refused);
+	(void)json_object_set_new(row, "degraded", json_integer(degraded));
+	(void)json_object_set_new(row, "refused_containers", json_integer(refused));
+	(void)json_object_set_new(row, "text", json_string(message));
+}
+
 static json_t *cluster_row(const json_t *node, const json_t *policies)
 {
 	const json_t *status = json_object_get(node, "status"), *condition, *object;
 	size_t i;
-	json_t *row =
-		json_pack("{s:s, s:s, s:s}", "node", js(json_object_get(node, "metadata"), "name"),
-			  "ready", "-", "text", "");
+	json_t *row = json_pack("{s:s, s:s, s:i, s:i, s:s}", "node",
+				js(json_object_get(node, "metadata"), "name"), "ready", "-",
+				"degraded", 0, "refused_containers", 0, "text", "");
 	json_array_foreach(json_object_get(status, "conditions"), i, condition)
 	{
 		if (!str_eq(js(condition, "type"), CONDITION))
 			continue;
 		(void)json_object_set_new(row, "ready", json_string(js(condition, "status")));
-		(void)json_object_set_new(row, "text", json_string(js(condition, "message")));
+		cluster_add_counts(row, js(condition, "message"));
 	}
 	json_array_foreach(json_object_get(policies, "items"), i, object)
 		cluster_add_status(row, object);
 	return row;
+}
+
+static void cluster_show_count(struct table *t, int64_t n)
+{
+	char text[UNIT_MAX];
+	(void)snprintf(text, sizeof text, "%" PRId64, n);
+	table_add(t, n ? YELLOW : PLAIN, text);
 }
 
 static void show_cluster(struct out *o, const json_t *rows)
@@ -109,6 +129,8 @@ static void show_cluster(struct out *o, const json_t *rows)
 	static const struct column columns[] = {
 		{.title = "Node"},
 		{.title = "Ready"},
+		{.title = "Degraded", .right = true},
+		{.title = "Refused", .right = true},
 		{.title = "Configuration", .flex = true},
 		{.title = "Generation", .right = true},
 		{.title = "Outcome"},
@@ -116,7 +138,7 @@ static void show_cluster(struct out *o, const json_t *rows)
 	};
 	const json_t *row;
 	size_t i;
-	struct table *t = table_new(&o->term, columns, 6);
+	struct table *t = table_new(&o->term, columns, 8);
 	json_array_foreach(rows, i, row)
 	{
 		char number[UNIT_MAX];
@@ -126,6 +148,8 @@ static void show_cluster(struct out *o, const json_t *rows)
 		(void)snprintf(number, sizeof number, "%" PRId64, ji(row, "generation"));
 		table_add(t, PLAIN, js(row, "node"));
 		table_add(t, ready ? GREEN : YELLOW, js(row, "ready"));
+		cluster_show_count(t, ji(row, "degraded"));
+		cluster_show_count(t, ji(row, "refused_containers"));
 		table_add(t, PLAIN, has ? js(row, "configuration") : "files of the node");
 		table_add(t, PLAIN, has ? number : "-");
 		table_add(t, refused ? RED : PLAIN,

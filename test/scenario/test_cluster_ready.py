@@ -92,6 +92,27 @@ def test_a_daemon_that_hangs_is_reported(cluster):
     eventually(lambda: taints(c) == [])
 
 
+def message(c):
+    return [k for k in c.api.find('nodes', None, NODE)['status']['conditions'] if k['type'] == CONDITION][0]['message']
+
+
+def test_containers_that_are_degraded_or_refused_are_counted(cluster):
+    c = cluster()
+    eventually(lambda: condition(c) == ('True', 'Placing'))
+    assert message(c) == 'nri-rpd places the containers of this node'
+    c.node.create('a', ctr('a0', '6', '64Mi'))
+    c.node.create('b', ctr('b0', '6', '64Mi'))
+    for pod in ('large', 'larger'):
+        assert 'requested=12' in c.node.reject(pod, ctr('c0', '12', '64Mi'))
+    eventually(lambda: message(c).endswith(' of this node; degraded: 0, refused: 2'))
+    # further changes of the numbers alone are written every 30 seconds
+    n, began = len(c.writes('/status')), time.monotonic()
+    c.node.config({'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0-8'}}, 'agent': {'cluster': True, 'socket': c.node.paths['work'] + '/agent.sock'}})
+    c.node.reload()
+    within(45, lambda: 'degraded: 0' not in message(c))
+    assert time.monotonic() - began > 20 and len(c.writes('/status')) - n == 1
+
+
 def test_an_agent_that_stops_says_so(cluster):
     c = cluster(taintWhenAway=True)
     eventually(lambda: condition(c) == ('True', 'Placing'))

@@ -488,7 +488,7 @@ def test_problems_show_their_line(make_node, tmp_path):
 
 
 CLUSTER = {'nodes': {'items': [{'metadata': {'name': name}, 'status': {'conditions': [{'type': 'NRIResourcePolicyReady', 'status': ready, 'message': text}]}}
-                               for name, ready, text in (('one', 'True', ''), ('two', 'True', ''), ('three', 'False', 'nri-rpd does not answer'))]},
+                               for name, ready, text in (('one', 'True', 'nri-rpd places the containers of this node; degraded: 2, refused: 11'), ('two', 'True', ''), ('three', 'False', 'nri-rpd does not answer'))]},
            'policies': {'items': [
                {'kind': 'BalloonsPolicy', 'metadata': {'name': 'default', 'namespace': 'nri-rp', 'generation': 3}, 'status': {'nodes': {
                    'one': {'status': 'Success', 'generation': 3}, 'two': {'status': 'Failure', 'generation': 2, 'errors': 'spec.x: unknown key'}}}},
@@ -508,9 +508,9 @@ def test_nodes_of_a_cluster(tmp_path):
     env = {**os.environ, 'PATH': '%s:%s' % (tmp_path, os.environ['PATH'])}
     done = subprocess.run([CTL, 'cluster'], env=env, capture_output=True, text=True, timeout=60)
     lines = [re.split(r' {2,}', line.strip()) for line in done.stdout.splitlines()]
-    assert done.returncode == DEGRADED and lines[0] == ['Node', 'Ready', 'Configuration', 'Generation', 'Outcome', 'Text']
-    assert lines[1][:3] == ['one', 'True', 'BalloonsPolicy nri-rp/default'] and 'active' in lines[1]
-    assert lines[2][-2:] == ['refused', 'spec.x: unknown key'] and lines[3][2] == 'files of the node' and lines[3][-1] == 'nri-rpd does not answer'
+    assert done.returncode == DEGRADED and lines[0] == ['Node', 'Ready', 'Degraded', 'Refused', 'Configuration', 'Generation', 'Outcome', 'Text']
+    assert lines[1][:5] == ['one', 'True', '2', '11', 'BalloonsPolicy nri-rp/default'] and 'active' in lines[1]
+    assert lines[2][-2:] == ['refused', 'spec.x: unknown key'] and lines[3][2:5] == ['0', '0', 'files of the node'] and lines[3][-1] == 'nri-rpd does not answer'
     rows = json.loads(subprocess.run([CTL, '--json', 'cluster'], env=env, capture_output=True, text=True, timeout=60).stdout)
     assert [row.get('current') for row in rows] == [True, False, None]
     kubectl.write_text('#!/bin/sh\necho "the server is away" >&2; exit 1\n')

@@ -39,6 +39,7 @@ struct publisher {
 	uint32_t told_sum; /* checksum of the last message */
 	bool told;
 	const char *unready; /* condition composed last; constant text */
+	unsigned refused; /* number of refused containers composed last */
 	char last_error[ERR_TEXT_MAX]; /* error logged last */
 };
 
@@ -350,6 +351,8 @@ static int publisher_compose(struct publisher *u, struct arena *a, Agent__Publis
 	m->node_condition = core->agent.node_condition;
 	m->taint_when_away = core->agent.taint_when_away;
 	u->unready = m->unready;
+	m->degraded = s.n_degraded;
+	m->refused = u->refused = conditions_refusals(u->pipeline);
 	publisher_finish(&c, m);
 	return c.failed ? err_errno(err, -ENOMEM, "the policy's zones") : 0;
 }
@@ -427,6 +430,8 @@ void publisher_status_changed(struct publisher *u)
 {
 	if (u->rpc && u->told && !str_eq(u->unready, conditions_unplaced(u->pipeline)))
 		(void)loop_timer_arm(u->timer, PUBLISH_QUIET_MS);
+	else if (u->refused != conditions_refusals(u->pipeline))
+		publisher_changed(u);
 }
 
 void publisher_set_agent(struct publisher *u, struct rpc *rpc)

@@ -289,6 +289,11 @@ void conditions_created(struct pipeline *p)
 	p->observe.refusals.n = 0;
 }
 
+unsigned conditions_refusals(const struct pipeline *p)
+{
+	return p->observe.refusals.n;
+}
+
 void conditions_refused(struct pipeline *p, const char *ctr, const char *why)
 {
 	struct refusals *r = &p->observe.refusals;

@@ -51,5 +51,8 @@ void pipeline_served(struct pipeline *p, enum service s, const struct err *err);
 /* Records the success or refusal of a creation, for the condition of consecutive refusals. */
 void conditions_created(struct pipeline *p);
 void conditions_refused(struct pipeline *p, const char *ctr, const char *why);
+/* Returns the number of different containers refused since the last creation, up to
+ * REFUSED_IN_A_ROW. */
+unsigned conditions_refusals(const struct pipeline *p);
 
 #endif
