@@ -11,13 +11,11 @@
 #include "modules/balloons/stage.h"
 
 struct balloon_relief {
-	struct relief_unit units[RELIEF_UNITS_MAX]; /* units by node number */
+	struct rp_instance *inst;
+	const struct balloon *but; /* the balloon that needs room */
+	/* Units are NUMA nodes by number, keys are indexes of balloons plus 1. */
+	struct relief_question q;
 	struct rp_idset cpus[RELIEF_UNITS_MAX]; /* CPUs of each node */
-	uint32_t n_units, n_items;
-	struct relief_item items[RELIEF_ITEMS_MAX];
-	struct balloon *balloons[RELIEF_ITEMS_MAX];
-	struct relief_move moves[RELIEF_MOVES_MAX];
-	uint32_t n_moves, unit;
 };
 
 /* ---- movable balloons ------------------------------------------------------------------------ */
@@ -70,32 +68,43 @@ static void find_units(const struct state *s, struct balloon_relief *ret)
 		if (node >= RELIEF_UNITS_MAX)
 			continue;
 		rp_idset_add(&ret->cpus[node], cpu);
-		ret->n_units = node >= ret->n_units ? node + 1 : ret->n_units;
+		ret->q.n_units = node >= ret->q.n_units ? node + 1 : ret->q.n_units;
 	}
-	for (uint32_t i = 0; i < ret->n_units; i++)
-		ret->units[i].free =
+	for (uint32_t i = 0; i < ret->q.n_units; i++)
+		ret->q.units[i].free =
 			rp_ids_count_and(rp_ids_of(&s->free), rp_ids_of(&ret->cpus[i]));
 }
 
-/* Finds the balloons that may move. One of many containers would be as many moves. */
-static void find_items(struct rp_instance *inst, const struct balloon *but,
-		       struct balloon_relief *ret)
+/* Offers the balloons in one node. One of many containers would be as many moves. */
+static void place_relief_offer(void *ctx, struct relief_question *q)
 {
-	const struct state *s = inst->state;
-	for (uint32_t i = 0; i < s->n && ret->n_items < RELIEF_ITEMS_MAX; i++) {
-		struct balloon *b = s->list[i];
-		if (b == but || is_fixed(s, b) || b->n_members > RELIEF_MOVES_MAX ||
-		    count_nodes(s, b) != 1 || node_of(s, b) >= ret->n_units ||
-		    !members_may_move(inst, b, true))
-			continue;
-		ret->balloons[ret->n_items] = b;
-		ret->items[ret->n_items++] = (struct relief_item){
-			.unit = node_of(s, b),
-			.size = b->n_cpus,
-			.allowed = UINT64_MAX,
-			.cost = RELIEF_COST_EXCLUSIVE + memory_of(b),
-		};
+	const struct balloon_relief *own = ctx;
+	const struct state *s = own->inst->state;
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct balloon *b = s->list[i];
+		if (b != own->but && !is_fixed(s, b) && b->n_members <= RELIEF_MOVES_MAX &&
+		    count_nodes(s, b) == 1 && node_of(s, b) < q->n_units)
+			relief_offer(q, node_of(s, b), b->n_cpus, i + 1);
 	}
+}
+
+static struct balloon *place_relief_balloon(const struct balloon_relief *own, uint64_t key)
+{
+	return own->inst->state->list[key - 1];
+}
+
+static bool place_relief_accept(void *ctx, uint64_t key, struct relief_item *ret)
+{
+	const struct balloon_relief *own = ctx;
+	const struct balloon *b = place_relief_balloon(own, key);
+	ret->cost = RELIEF_COST_EXCLUSIVE + memory_of(b);
+	return members_may_move(own->inst, b, true);
+}
+
+/* Returns the balloon of a move. */
+static struct balloon *place_relief_moved(const struct balloon_relief *own, uint32_t at)
+{
+	return place_relief_balloon(own, own->q.keys[own->q.moves[at].item]);
 }
 
 /* ---- moves ----------------------------------------------------------------------------------- */
@@ -129,12 +138,12 @@ static int32_t apply_moves(struct state *s, struct balloon *b, const struct ball
 	uint32_t n = b->n_cpus;
 	state_save_free(s);
 	drain_cpus(s, b);
-	for (uint32_t i = 0; i < q->n_moves; i++)
-		drain_cpus(s, q->balloons[q->moves[i].item]);
-	int32_t r = fill_from(s, b, n, rp_ids_of(&q->cpus[q->unit]));
-	for (uint32_t i = 0; i < q->n_moves && !r; i++) {
-		const struct relief_move *m = &q->moves[i];
-		r = fill_from(s, q->balloons[m->item], (uint32_t)q->items[m->item].size,
+	for (uint32_t i = 0; i < q->q.n_moves; i++)
+		drain_cpus(s, place_relief_moved(q, i));
+	int32_t r = fill_from(s, b, n, rp_ids_of(&q->cpus[q->q.unit]));
+	for (uint32_t i = 0; i < q->q.n_moves && !r; i++) {
+		const struct relief_move *m = &q->q.moves[i];
+		r = fill_from(s, place_relief_moved(q, i), (uint32_t)q->q.items[m->item].size,
 			      rp_ids_of(&q->cpus[m->to]));
 	}
 	return r;
@@ -143,8 +152,9 @@ static int32_t apply_moves(struct state *s, struct balloon *b, const struct ball
 static int32_t tell_moved(struct rp_instance *inst, rp_txn txn, const struct balloon_relief *q,
 			  const struct rp_ctr_info *other)
 {
-	for (uint32_t i = 0; i < q->n_moves; i++) {
-		struct balloon *b = q->balloons[q->moves[i].item];
+	for (uint32_t i = 0; i < q->q.n_moves; i++) {
+		const struct relief_move *move = &q->q.moves[i];
+		struct balloon *b = place_relief_moved(q, i);
 		b->dirty = true;
 		inst->relief.counters.moved++;
 		for (uint32_t k = 0; k < b->n_members; k++) {
@@ -152,8 +162,8 @@ static int32_t tell_moved(struct rp_instance *inst, rp_txn txn, const struct bal
 			m->follow = true;
 			relief_note_move(&inst->h, &inst->relief.moved, m->ctr);
 			inst->relief.n_noted++;
-			relief_note_moved(&inst->h, m->ctr, q->items[q->moves[i].item].unit,
-					  q->moves[i].to, other);
+			relief_note_moved(&inst->h, m->ctr, q->q.items[move->item].unit, move->to,
+					  other);
 			int32_t r = pin_record(inst, txn, m);
 			if (r)
 				return r;
@@ -176,12 +186,14 @@ static int32_t place_relief_relieve(struct rp_instance *inst, rp_txn txn, struct
 	uint32_t mark = state_mark(s);
 	find_units(s, q);
 	RP_IDS_EACH (cpu, rp_ids_of(&b->cpus))
-		if (s->plan->machine->node_of[cpu] < q->n_units)
-			q->units[s->plan->machine->node_of[cpu]].free++;
-	find_items(inst, b, q);
-	int32_t r = relief_find(q->units, q->n_units, q->items, q->n_items, b->n_cpus, UINT64_MAX,
-				moves, q->moves, &q->unit);
-	q->n_moves = r > 0 ? (uint32_t)r : 0;
+		if (s->plan->machine->node_of[cpu] < q->q.n_units)
+			q->q.units[s->plan->machine->node_of[cpu]].free++;
+	q->inst = inst;
+	q->but = b;
+	q->q.ctx = q;
+	q->q.offer = place_relief_offer;
+	q->q.accept = place_relief_accept;
+	int32_t r = relief_ask(&q->q, b->n_cpus, UINT64_MAX, moves);
 	if (r >= 0)
 		r = apply_moves(s, b, q);
 	if (r == -RP_ENOSPC) {
@@ -195,9 +207,9 @@ static int32_t place_relief_relieve(struct rp_instance *inst, rp_txn txn, struct
 		r = tell_moved(inst, txn, q, &info);
 	if (!r) {
 		inst->relief.counters.placed++;
-		relief_note_placed(&inst->h, ctr, q->unit, q->n_moves);
+		relief_note_placed(&inst->h, ctr, q->q.unit, q->q.n_moves);
 	}
-	int32_t n = (int32_t)q->n_moves + 1;
+	int32_t n = (int32_t)q->q.n_moves + 1;
 	free(q);
 	return r ? r : n;
 }

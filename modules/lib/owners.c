@@ -2,6 +2,32 @@
 /* Ownership of CPUs. The state of each changed CPU is copied once per callback, for undo. */
 #include <nri-rp/lib/owners.h>
 
+static uint32_t owners_chain(rp_ctr owner)
+{
+	return (uint32_t)((owner ^ owner >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+}
+
+static void owners_link(struct owners *o, uint32_t cpu)
+{
+	uint16_t *chain = &o->chains[owners_chain(o->now[cpu].owner)];
+	o->prev[cpu] = 0;
+	o->next[cpu] = *chain;
+	if (*chain)
+		o->prev[*chain - 1] = (uint16_t)(cpu + 1);
+	*chain = (uint16_t)(cpu + 1);
+}
+
+static void owners_unlink(struct owners *o, uint32_t cpu)
+{
+	uint16_t prev = o->prev[cpu], next = o->next[cpu];
+	if (prev)
+		o->next[prev - 1] = next;
+	else
+		o->chains[owners_chain(o->now[cpu].owner)] = next;
+	if (next)
+		o->prev[next - 1] = prev;
+}
+
 static void set_cpu(struct owners *o, uint32_t cpu, struct owners_cpu to)
 {
 	if (cpu >= RP_CPUS_MAX)
@@ -10,7 +36,11 @@ static void set_cpu(struct owners *o, uint32_t cpu, struct owners_cpu to)
 		o->before[cpu] = o->now[cpu];
 		rp_idset_add(&o->touched, cpu);
 	}
+	if (o->now[cpu].owner)
+		owners_unlink(o, cpu);
 	o->now[cpu] = to;
+	if (to.owner)
+		owners_link(o, cpu);
 	if (to.n)
 		rp_idset_add(&o->taken, cpu);
 	else
@@ -59,13 +89,32 @@ void owners_clear(struct owners *o)
 	owners_give(o, rp_ids_of(&taken), 0);
 }
 
+/* Returns the first CPU of the owner in a chain from this link on. */
+static uint32_t owners_find(const struct owners *o, rp_ctr owner, uint32_t link)
+{
+	while (link && o->now[link - 1].owner != owner)
+		link = o->next[link - 1];
+	return link ? link - 1 : RP_IDSET_NONE;
+}
+
+uint32_t owners_first_of(const struct owners *o, rp_ctr owner)
+{
+	return owner ? owners_find(o, owner, o->chains[owners_chain(owner)]) : RP_IDSET_NONE;
+}
+
+uint32_t owners_next_of(const struct owners *o, uint32_t cpu)
+{
+	return owners_find(o, o->now[cpu].owner, o->next[cpu]);
+}
+
 uint32_t owners_owned(const struct owners *o, rp_ctr ctr, struct rp_idset *ret)
 {
+	uint32_t n = 0;
 	rp_idset_clear(ret);
-	RP_IDS_EACH (cpu, rp_ids_of(&o->taken))
-		if (o->now[cpu].owner == ctr)
-			rp_idset_add(ret, cpu);
-	return rp_ids_count(rp_ids_of(ret));
+	for (uint32_t cpu = owners_first_of(o, ctr); cpu != RP_IDSET_NONE;
+	     cpu = owners_next_of(o, cpu), n++)
+		rp_idset_add(ret, cpu);
+	return n;
 }
 
 void owners_take(struct owners *o, rp_ctr ctr, struct rp_ids cpus)

@@ -15,13 +15,17 @@ struct owners_cpu {
 	uint32_t n; /* 1 if the CPU has an owner, else the number of users */
 };
 
-/* All zeros: every CPU is free. */
-/* Ownership of all CPUs. */
+#define OWNERS_CHAINS 1024u
+
+/* Ownership of all CPUs. All zeros: every CPU is free. The CPUs with owners are linked in chains,
+ * chosen by a hash of the owner, so that the CPUs of one owner are found without visiting all. */
 struct owners {
 	struct rp_idset taken; /* CPUs that are not free */
 	struct rp_idset touched; /* CPUs changed since owners_begin() */
 	struct owners_cpu now[RP_CPUS_MAX];
 	struct owners_cpu before[RP_CPUS_MAX]; /* state of touched CPUs at owners_begin() */
+	uint16_t chains[OWNERS_CHAINS]; /* the first CPU of each chain, plus 1; 0: none */
+	uint16_t prev[RP_CPUS_MAX], next[RP_CPUS_MAX]; /* neighbours in the chain, plus 1 */
 };
 
 /* Begins to record changes, and forgets the changes recorded before. */
@@ -38,11 +42,14 @@ void owners_leave(struct owners *o, struct rp_ids cpus);
 void owners_clear(struct owners *o);
 /* Makes these CPUs free, as far as the container owns them. */
 void owners_take(struct owners *o, rp_ctr ctr, struct rp_ids cpus);
-/* Makes all CPUs of a container free and stores them in ret. Returns their number. Checks all CPUs
- * that are not free. */
+/* Makes all CPUs of a container free and stores them in ret. Returns their number. */
 uint32_t owners_release(struct owners *o, rp_ctr ctr, struct rp_idset *ret);
 /* Stores the CPUs with an owner; all other CPUs that are not free have users. */
 void owners_given(const struct owners *o, struct rp_idset *ret);
+/* Returns one CPU of a container, or the next CPU of the owner of this CPU, in any order.
+ * RP_IDSET_NONE: there is none. */
+uint32_t owners_first_of(const struct owners *o, rp_ctr ctr);
+uint32_t owners_next_of(const struct owners *o, uint32_t cpu);
 /* Stores the CPUs of a container and returns their number. */
 uint32_t owners_owned(const struct owners *o, rp_ctr ctr, struct rp_idset *ret);
 

@@ -3,6 +3,7 @@
  * containers. */
 #include <nri-rp/lib/relief.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <nri-rp/lib/ctr.h>
@@ -195,6 +196,90 @@ int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
 	return (int32_t)s.n_best;
 }
 
+/* ---- candidates ------------------------------------------------------------------------------ */
+
+struct relief_candidate {
+	int64_t rank, size;
+	uint64_t key;
+};
+
+/* The best candidates of a unit that were not checked before, by relief_rank() and key. */
+struct relief_candidates {
+	int64_t lacks;
+	uint32_t max_moves;
+	struct relief_candidate list[RELIEF_CANDIDATES_MAX], last; /* last: the last checked one */
+	uint32_t n, n_items;
+	bool all; /* the list is complete: no further candidates are added */
+};
+
+static bool candidate_precedes(const struct relief_candidate *a, const struct relief_candidate *b)
+{
+	return a->rank < b->rank || (a->rank == b->rank && a->key < b->key);
+}
+
+void relief_offer(struct relief_question *q, uint32_t unit, int64_t size, uint64_t key)
+{
+	struct relief_candidates *c = &q->candidates[unit];
+	if (c->all)
+		return;
+	const struct relief_candidate new = {relief_rank(size, c->lacks, c->max_moves), size, key};
+	uint32_t at = c->n;
+	if (c->last.key && !candidate_precedes(&c->last, &new))
+		return;
+	while (at && candidate_precedes(&new, &c->list[at - 1]))
+		at--;
+	if (at == RELIEF_CANDIDATES_MAX)
+		return;
+	c->n -= c->n == RELIEF_CANDIDATES_MAX;
+	memmove(&c->list[at + 1], &c->list[at], (c->n - at) * sizeof *c->list);
+	c->list[at] = new;
+	c->n++;
+}
+
+/* Adds the candidates that may move to the items. */
+static void candidates_check(struct relief_question *q, uint32_t unit)
+{
+	struct relief_candidates *c = &q->candidates[unit];
+	c->all = c->n < RELIEF_CANDIDATES_MAX;
+	for (uint32_t i = 0; i < c->n && c->n_items < RELIEF_CANDIDATES_MAX; i++) {
+		struct relief_item *item = &q->items[q->n_items];
+		c->last = c->list[i];
+		*item = (struct relief_item){
+			.unit = unit, .size = c->last.size, .allowed = UINT64_MAX};
+		if (!q->accept(q->ctx, c->last.key, item))
+			continue;
+		q->keys[q->n_items++] = c->last.key;
+		c->n_items++;
+	}
+	c->all = c->all || c->n_items == RELIEF_CANDIDATES_MAX;
+	c->n = 0;
+}
+
+int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uint32_t max_moves)
+{
+	q->candidates = calloc(RELIEF_UNITS_MAX, sizeof *q->candidates);
+	if (!q->candidates)
+		return -RP_ENOMEM;
+	for (uint32_t i = 0; i < q->n_units; i++) {
+		q->candidates[i].lacks = size - q->units[i].free;
+		q->candidates[i].max_moves = max_moves;
+	}
+	for (bool more = true; more;) {
+		more = false;
+		q->offer(q->ctx, q);
+		for (uint32_t i = 0; i < q->n_units; i++) {
+			candidates_check(q, i);
+			more = more || !q->candidates[i].all;
+		}
+	}
+	free(q->candidates);
+	q->candidates = NULL;
+	int32_t n = relief_find(q->units, q->n_units, q->items, q->n_items, size, wanted, max_moves,
+				q->moves, &q->unit);
+	q->n_moves = n > 0 ? (uint32_t)n : 0;
+	return n;
+}
+
 /* ---- configuration --------------------------------------------------------------------------- */
 
 void relief_read(const struct modhost *h, rp_cfg section, bool parity, struct relief_settings *ret)
@@ -251,6 +336,9 @@ void relief_forget_moves(struct relief_moved *m, uint32_t n)
 static bool relief_is_cooling(const struct modhost *h, const struct relief_settings *s,
 			      const struct relief_moved *m, const struct rp_ctr_info *info)
 {
+	uint32_t last = (m->next + RELIEF_MOVED_MAX - 1) % RELIEF_MOVED_MAX;
+	if (!m->list[last].ctr && !m->list[last].key)
+		return false; /* no move is recorded */
 	int64_t now = relief_now_ms(h);
 	uint64_t key = relief_key(info);
 	for (uint32_t i = 0; i < RELIEF_MOVED_MAX; i++)

@@ -22,7 +22,7 @@ extern "C" {
 #define RELIEF_UNITS_MAX 64u
 /* largest number of candidates of one unit: those of the lowest relief_rank() */
 #define RELIEF_CANDIDATES_MAX 14u
-#define RELIEF_ITEMS_MAX 256u /* items of all units; further ones are ignored */
+#define RELIEF_ITEMS_MAX (RELIEF_UNITS_MAX * RELIEF_CANDIDATES_MAX)
 /* largest number of tried moves; the search then returns the best list so far */
 #define RELIEF_WORK_MAX 20000u
 /* Cost of an exchange of exclusive CPUs, in bytes of migrated memory. */
@@ -66,6 +66,32 @@ int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
  * follow, the largest first.
  */
 int64_t relief_rank(int64_t size, int64_t lacks, uint32_t moves);
+
+/* A search whose items the policy names by keys: the handle of a container, or an index. */
+struct relief_question {
+	uint32_t n_units;
+	struct relief_unit units[RELIEF_UNITS_MAX];
+	void *ctx;
+	/* Names all containers that lie in one unit, by relief_offer(). It is called again as long
+	 * as containers were refused. */
+	void (*offer)(void *ctx, struct relief_question *q);
+	/* Returns true if the container may be moved, and stores its cost and units. It is called
+	 * for the best candidates only, as it may be expensive. */
+	bool (*accept)(void *ctx, uint64_t key, struct relief_item *ret);
+	/* Results of relief_ask(). */
+	struct relief_item items[RELIEF_ITEMS_MAX];
+	uint64_t keys[RELIEF_ITEMS_MAX]; /* key of each item */
+	uint32_t n_items, n_moves;
+	struct relief_move moves[RELIEF_MOVES_MAX];
+	uint32_t unit; /* the unit that has room after the moves */
+	struct relief_candidates *candidates; /* only during relief_ask() */
+};
+
+/* Finds items and moves. The caller has set the units and the functions; everything else is zero.
+ * Returns the number of moves, -RP_ENOSPC if there are none, or -RP_ENOMEM. */
+int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uint32_t max_moves);
+/* Offers one container. Equal calls of `offer` pass the same keys; keys are at least 1. */
+void relief_offer(struct relief_question *q, uint32_t unit, int64_t size, uint64_t key);
 
 /* ---- configuration --------------------------------------------------------------------------- */
 

@@ -8,13 +8,13 @@
 /* ---- arguments of relief_find() -------------------------------------------------------------- */
 
 struct owned_question {
+	const struct relief_call *c;
+	rp_ctr ctr; /* the container that needs room */
 	struct rp_idset free;
-	uint32_t n_units, n_items;
-	struct relief_unit units[RELIEF_UNITS_MAX];
-	struct relief_item items[RELIEF_ITEMS_MAX];
-	struct rp_ctr_info infos[RELIEF_ITEMS_MAX];
-	struct rp_idset owned[RELIEF_ITEMS_MAX];
-	struct rp_idset chosen[RELIEF_MOVES_MAX];
+	struct relief_question q; /* keys are handles of containers */
+	/* The containers that are moved. */
+	struct rp_ctr_info infos[RELIEF_MOVES_MAX];
+	struct rp_idset owned[RELIEF_MOVES_MAX], chosen[RELIEF_MOVES_MAX];
 };
 
 static const struct machine_level_units *owned_nodes(const struct machine *m)
@@ -40,48 +40,65 @@ bool relief_crosses(const struct machine *m, struct rp_ids cpus)
 	return false;
 }
 
-/* Adds a container as an item if it may be moved. */
-static void owned_add_item(const struct relief_call *c, struct owned_question *q, rp_ctr ctr)
+/* Offers the containers whose CPUs lie in one node, each at the last one of its CPUs. */
+static void owned_offer(void *ctx, struct relief_question *q)
 {
-	struct rp_ctr_info *info = &q->infos[q->n_items];
-	struct rp_idset *own = &q->owned[q->n_items];
-	info->size = sizeof *info;
-	if (!owners_owned(c->owners, ctr, own) || count_nodes(c->machine, rp_ids_of(own)) != 1 ||
-	    ctr_info(c->h, ctr, info) ||
-	    !relief_may_move(c->h, &c->relief->set, &c->relief->moved, info, true) ||
-	    (c->ops->is_fixed && c->ops->is_fixed(c->inst, info)))
-		return;
-	int64_t memory = info->mem_limit > 0	 ? info->mem_limit
-			 : info->mem_request > 0 ? info->mem_request
-						 : 0;
-	q->items[q->n_items++] = (struct relief_item){
-		.unit = c->machine->level[MACHINE_NODE].unit_of[rp_ids_first(rp_ids_of(own))],
-		.size = rp_ids_count(rp_ids_of(own)),
-		.allowed = UINT64_MAX,
-		.cost = RELIEF_COST_EXCLUSIVE + memory,
-	};
+	const struct owned_question *own = ctx;
+	const struct owners *o = own->c->owners;
+	const uint32_t *unit_of = owned_nodes(own->c->machine)->unit_of;
+	RP_IDS_EACH (last, rp_ids_of(&o->taken)) {
+		rp_ctr ctr = o->now[last].owner;
+		uint32_t size = 0, n_near = 0;
+		if (!ctr || ctr == own->ctr || owners_next_of(o, last) != RP_IDSET_NONE)
+			continue;
+		for (uint32_t cpu = owners_first_of(o, ctr); cpu != RP_IDSET_NONE;
+		     cpu = owners_next_of(o, cpu), size++)
+			n_near += unit_of[cpu] == unit_of[last];
+		if (n_near == size && unit_of[last] < q->n_units)
+			relief_offer(q, unit_of[last], size, ctr);
+	}
 }
 
-static void owned_ask(const struct relief_call *c, const struct rp_ctr_info *info,
-		      struct owned_question *q)
+static bool owned_accept(void *ctx, uint64_t key, struct relief_item *ret)
 {
-	struct rp_idset own, given;
-	c->ops->free(c->inst, info, &q->free);
-	if (owners_owned(c->owners, info->ctr, &own))
-		rp_idset_or(&q->free, rp_ids_of(&q->free), rp_ids_of(&own));
+	const struct relief_call *c = ((struct owned_question *)ctx)->c;
+	struct rp_ctr_info info = {.size = sizeof info};
+	if (ctr_info(c->h, key, &info) ||
+	    !relief_may_move(c->h, &c->relief->set, &c->relief->moved, &info, true) ||
+	    (c->ops->is_fixed && c->ops->is_fixed(c->inst, &info)))
+		return false;
+	ret->cost = RELIEF_COST_EXCLUSIVE;
+	ret->cost += info.mem_limit > 0 ? info.mem_limit : 0;
+	ret->cost += info.mem_limit <= 0 && info.mem_request > 0 ? info.mem_request : 0;
+	return true;
+}
+
+static int32_t owned_ask(const struct relief_call *c, const struct rp_ctr_info *info, uint32_t n,
+			 uint32_t moves, struct owned_question *ret)
+{
 	const struct machine_level_units *nodes = owned_nodes(c->machine);
+	struct relief_question *q = &ret->q;
+	struct rp_idset own;
+	ret->c = c;
+	ret->ctr = info->ctr;
+	c->ops->free(c->inst, info, &ret->free);
+	if (owners_owned(c->owners, info->ctr, &own))
+		rp_idset_or(&ret->free, rp_ids_of(&ret->free), rp_ids_of(&own));
+	q->ctx = ret;
+	q->offer = owned_offer;
+	q->accept = owned_accept;
 	q->n_units = nodes->n_units < RELIEF_UNITS_MAX ? nodes->n_units : RELIEF_UNITS_MAX;
 	for (uint32_t i = 0; i < q->n_units; i++)
-		q->units[i].free = machine_count_free(&nodes->units[i], rp_ids_of(&q->free));
-	owners_given(c->owners, &given);
-	while (!rp_ids_empty(rp_ids_of(&given)) && q->n_items < RELIEF_ITEMS_MAX) {
-		uint32_t cpu = rp_ids_first(rp_ids_of(&given));
-		rp_ctr ctr = c->owners->now[cpu].owner;
-		(void)owners_owned(c->owners, ctr, &own);
-		rp_idset_andnot(&given, rp_ids_of(&given), rp_ids_of(&own));
-		if (ctr != info->ctr)
-			owned_add_item(c, q, ctr);
+		q->units[i].free = machine_count_free(&nodes->units[i], rp_ids_of(&ret->free));
+	int32_t r = relief_ask(q, n, UINT64_MAX, moves);
+	for (uint32_t i = 0; i < q->n_moves; i++) {
+		rp_ctr ctr = q->keys[q->moves[i].item];
+		ret->infos[i].size = sizeof ret->infos[i];
+		(void)owners_owned(c->owners, ctr, &ret->owned[i]);
+		if (ctr_info(c->h, ctr, &ret->infos[i]))
+			return -RP_ENOENT;
 	}
+	return r;
 }
 
 /* ---- moves ----------------------------------------------------------------------------------- */
@@ -101,21 +118,18 @@ static bool owned_choose(const struct relief_call *c, struct owned_question *q,
 	return true;
 }
 
-static bool owned_choose_all(const struct relief_call *c, struct owned_question *q,
-			     const struct rp_ctr_info *info, uint32_t n, uint32_t unit,
-			     const struct relief_move *moves, uint32_t n_moves,
-			     struct rp_idset *ret)
+static bool owned_choose_all(const struct relief_call *c, struct owned_question *own,
+			     const struct rp_ctr_info *info, uint32_t n, struct rp_idset *ret)
 {
-	for (uint32_t i = 0; i < n_moves; i++)
-		rp_idset_or(&q->free, rp_ids_of(&q->free), rp_ids_of(&q->owned[moves[i].item]));
-	if (!owned_choose(c, q, info, unit, n, ret))
+	const struct relief_question *q = &own->q;
+	for (uint32_t i = 0; i < q->n_moves; i++)
+		rp_idset_or(&own->free, rp_ids_of(&own->free), rp_ids_of(&own->owned[i]));
+	if (!owned_choose(c, own, info, q->unit, n, ret))
 		return false;
-	for (uint32_t i = 0; i < n_moves; i++) {
-		uint32_t item = moves[i].item;
-		if (!owned_choose(c, q, &q->infos[item], moves[i].to, (uint32_t)q->items[item].size,
-				  &q->chosen[i]))
+	for (uint32_t i = 0; i < q->n_moves; i++)
+		if (!owned_choose(c, own, &own->infos[i], q->moves[i].to,
+				  rp_ids_count(rp_ids_of(&own->owned[i])), &own->chosen[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -124,46 +138,40 @@ static uint32_t owned_node_id(const struct relief_call *c, uint32_t unit)
 	return owned_nodes(c->machine)->units[unit].id;
 }
 
-static int32_t owned_move(const struct relief_call *c, struct owned_question *q,
-			  const struct rp_ctr_info *info, const struct relief_move *moves,
-			  uint32_t n_moves)
+static int32_t owned_move(const struct relief_call *c, const struct owned_question *own,
+			  const struct rp_ctr_info *info)
 {
-	for (uint32_t i = 0; i < n_moves; i++)
-		owners_take(c->owners, q->infos[moves[i].item].ctr,
-			    rp_ids_of(&q->owned[moves[i].item]));
-	for (uint32_t i = 0; i < n_moves; i++)
-		owners_give(c->owners, rp_ids_of(&q->chosen[i]), q->infos[moves[i].item].ctr);
-	for (uint32_t i = 0; i < n_moves; i++) {
-		const struct rp_ctr_info *moved = &q->infos[moves[i].item];
-		int32_t r = c->ops->stage(c->inst, c->txn, moved, rp_ids_of(&q->chosen[i]));
+	const struct relief_question *q = &own->q;
+	for (uint32_t i = 0; i < q->n_moves; i++)
+		owners_take(c->owners, own->infos[i].ctr, rp_ids_of(&own->owned[i]));
+	for (uint32_t i = 0; i < q->n_moves; i++)
+		owners_give(c->owners, rp_ids_of(&own->chosen[i]), own->infos[i].ctr);
+	for (uint32_t i = 0; i < q->n_moves; i++) {
+		const struct rp_ctr_info *moved = &own->infos[i];
+		int32_t r = c->ops->stage(c->inst, c->txn, moved, rp_ids_of(&own->chosen[i]));
 		if (r)
 			return r;
 		relief_note_move(c->h, &c->relief->moved, moved->ctr);
 		c->relief->n_noted++;
-		relief_note_moved(c->h, moved->ctr, owned_node_id(c, q->items[moves[i].item].unit),
-				  owned_node_id(c, moves[i].to), info);
+		relief_note_moved(c->h, moved->ctr,
+				  owned_node_id(c, q->items[q->moves[i].item].unit),
+				  owned_node_id(c, q->moves[i].to), info);
 	}
-	c->relief->counters.moved += n_moves;
+	c->relief->counters.moved += q->n_moves;
 	return 0;
 }
 
 int32_t relief_owned(const struct relief_call *c, const struct rp_ctr_info *info, uint32_t n,
 		     uint32_t moves, struct rp_idset *ret)
 {
-	struct relief_move list[RELIEF_MOVES_MAX];
-	uint32_t unit = 0;
-	struct owned_question *q = calloc(1, sizeof *q);
-	if (!q)
+	struct owned_question *own = calloc(1, sizeof *own);
+	if (!own)
 		return modhost_no_memory(c->h);
-	owned_ask(c, info, q);
-	int32_t r = relief_find(q->units, q->n_units, q->items, q->n_items, n, UINT64_MAX, moves,
-				list, &unit);
-	uint32_t n_moves = r > 0 ? (uint32_t)r : 0;
-	if (r >= 0 && !owned_choose_all(c, q, info, n, unit, list, n_moves, ret))
-		r = -RP_ENOSPC;
+	int32_t r = owned_ask(c, info, n, moves, own);
+	uint32_t unit = own->q.unit, n_moves = own->q.n_moves;
 	if (r >= 0)
-		r = owned_move(c, q, info, list, n_moves);
-	free(q);
+		r = owned_choose_all(c, own, info, n, ret) ? owned_move(c, own, info) : -RP_ENOSPC;
+	free(own);
 	if (r == -RP_ENOSPC) {
 		c->relief->counters.failed++;
 		return 0;

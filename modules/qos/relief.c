@@ -9,12 +9,12 @@
 #include "modules/qos/qos.h"
 
 struct qos_relief {
+	struct rp_instance *inst;
+	rp_pod but; /* the pod that needs room */
 	struct room room; /* CPUs that all other pods leave to the pod */
-	uint32_t n_items;
-	struct relief_unit units[RELIEF_UNITS_MAX]; /* units by index of the plan's nodes */
-	struct relief_item items[RELIEF_ITEMS_MAX];
-	uint32_t entries[RELIEF_ITEMS_MAX]; /* indexes of the items' entries in the table */
-	struct relief_move moves[RELIEF_MOVES_MAX];
+	/* Units are indexes of the plan's nodes, keys are indexes of entries in the table plus 1.
+	 */
+	struct relief_question q;
 	struct ask asks[RELIEF_MOVES_MAX];
 };
 
@@ -56,51 +56,69 @@ static uint64_t relief_suitable(const struct rp_plan *p, const struct ask *a,
 	return ret;
 }
 
-static void add_item(struct rp_instance *inst, uint32_t at, struct qos_relief *ret)
+static void relief_offer_entries(void *ctx, struct relief_question *q)
 {
-	const struct rp_plan *p = inst->plan;
-	const struct entry *e = inst->table.list[at];
-	struct rp_ctr_info info = {.size = sizeof info};
-	struct rp_idset own;
-	struct ask a;
-	if (e->is.role != ROLE_MAIN || !entry_counts(e) || hints_size(e->is.nodes) != 1 ||
-	    e->is.mem_nodes != e->is.nodes || ask_read(inst, e->pod, &a) || !needs_one_node(&a) ||
-	    a.wished || !owners_owned(&inst->owners, e->pod, &own) ||
-	    node_index(p, e->is.nodes) == RELIEF_UNITS_MAX || ctr_info(&inst->h, e->ctr, &info) ||
-	    !relief_may_move(&inst->h, &p->relief, &inst->relief.moved, &info, true))
-		return;
-	a.cpu = e->is.cpu;
-	a.mem = e->is.mem;
-	ret->entries[ret->n_items] = at;
-	ret->items[ret->n_items++] = (struct relief_item){
-		.unit = node_index(p, e->is.nodes),
-		.size = 1000 * (int64_t)ask_whole(e->is.cpu),
-		.allowed = relief_suitable(p, &a, &ret->room),
-		.cost = RELIEF_COST_EXCLUSIVE + (e->is.mem > 0 ? e->is.mem : 0),
-	};
+	const struct qos_relief *own = ctx;
+	const struct rp_instance *inst = own->inst;
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		const struct entry *e = inst->table.list[i];
+		if (e->pod == own->but || e->is.role != ROLE_MAIN || !entry_counts(e) ||
+		    hints_size(e->is.nodes) != 1 || e->is.mem_nodes != e->is.nodes)
+			continue;
+		uint32_t unit = node_index(inst->plan, e->is.nodes);
+		if (unit < q->n_units)
+			relief_offer(q, unit, 1000 * (int64_t)ask_whole(e->is.cpu), i + 1);
+	}
 }
 
-static int32_t move_entries(struct rp_instance *inst, struct qos_relief *q, uint32_t n,
-			    const struct rp_ctr_info *other)
+static bool relief_accept_entry(void *ctx, uint64_t key, struct relief_item *ret)
 {
+	const struct qos_relief *own = ctx;
+	struct rp_instance *inst = own->inst;
 	const struct rp_plan *p = inst->plan;
+	const struct entry *e = inst->table.list[key - 1];
+	struct rp_ctr_info info = {.size = sizeof info};
 	struct rp_idset had;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct entry *e = inst->table.list[q->entries[q->moves[i].item]];
-		int32_t r = ask_read(inst, e->pod, &q->asks[i]);
+	struct ask a;
+	if (ask_read(inst, e->pod, &a) || !needs_one_node(&a) || a.wished ||
+	    !owners_owned(&inst->owners, e->pod, &had) || ctr_info(&inst->h, e->ctr, &info) ||
+	    !relief_may_move(&inst->h, &p->relief, &inst->relief.moved, &info, true))
+		return false;
+	a.cpu = e->is.cpu;
+	a.mem = e->is.mem;
+	ret->allowed = relief_suitable(p, &a, &own->room);
+	ret->cost = RELIEF_COST_EXCLUSIVE + (e->is.mem > 0 ? e->is.mem : 0);
+	return ret->allowed & ~(UINT64_C(1) << ret->unit);
+}
+
+/* Returns the entry of a move. */
+static struct entry *relief_moved_entry(const struct qos_relief *own, uint32_t at)
+{
+	return own->inst->table.list[own->q.keys[own->q.moves[at].item] - 1];
+}
+
+static int32_t move_entries(struct qos_relief *own, const struct rp_ctr_info *other)
+{
+	struct rp_instance *inst = own->inst;
+	const struct rp_plan *p = inst->plan;
+	const struct relief_question *q = &own->q;
+	struct rp_idset had;
+	for (uint32_t i = 0; i < q->n_moves; i++) {
+		const struct entry *e = relief_moved_entry(own, i);
+		int32_t r = ask_read(inst, e->pod, &own->asks[i]);
 		if (r)
 			return r;
 		(void)owners_release(&inst->owners, e->pod, &had);
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct entry *e = inst->table.list[q->entries[q->moves[i].item]];
+	for (uint32_t i = 0; i < q->n_moves; i++) {
+		struct entry *e = relief_moved_entry(own, i);
 		uint32_t from = p->nodes[q->items[q->moves[i].item].unit].id,
 			 to = p->nodes[q->moves[i].to].id;
-		q->asks[i].cpu = e->is.cpu;
-		q->asks[i].mem = e->is.mem;
+		own->asks[i].cpu = e->is.cpu;
+		own->asks[i].mem = e->is.mem;
 		e->is.nodes = e->is.mem_nodes = UINT64_C(1) << to;
 		table_changed(inst, e);
-		place_give(inst, &q->asks[i], e);
+		place_give(inst, &own->asks[i], e);
 		relief_note_move(&inst->h, &inst->relief.moved, e->ctr);
 		inst->relief.n_noted++;
 		inst->relief.counters.moved++;
@@ -113,27 +131,28 @@ int32_t relief_make_room(struct rp_instance *inst, const struct ask *a, rp_pod b
 			 const struct rp_ctr_info *other)
 {
 	const struct rp_plan *p = inst->plan;
-	uint32_t unit;
 	if (!p->relief.moves || p->relief.at != RELIEF_ADMISSION || !needs_one_node(a) ||
 	    a->flags & (ASK_EVEN | ASK_PAIRING))
 		return 0;
-	struct qos_relief *q = calloc(1, sizeof *q);
-	if (!q)
+	struct qos_relief *own = calloc(1, sizeof *own);
+	if (!own)
 		return modhost_no_memory(&inst->h);
-	room_of(inst, but, a, &q->room);
-	uint32_t n_units = p->n_nodes < RELIEF_UNITS_MAX ? p->n_nodes : RELIEF_UNITS_MAX;
-	for (uint32_t i = 0; i < n_units; i++) {
-		int64_t rest = hints_rest(p, &q->room, i);
+	struct relief_question *q = &own->q;
+	own->inst = inst;
+	own->but = but;
+	q->ctx = own;
+	q->offer = relief_offer_entries;
+	q->accept = relief_accept_entry;
+	room_of(inst, but, a, &own->room);
+	q->n_units = p->n_nodes < RELIEF_UNITS_MAX ? p->n_nodes : RELIEF_UNITS_MAX;
+	for (uint32_t i = 0; i < q->n_units; i++) {
+		int64_t rest = hints_rest(p, &own->room, i);
 		q->units[i].free = rest > 0 ? rest : 0;
 	}
-	for (uint32_t i = 0; i < inst->table.n && q->n_items < RELIEF_ITEMS_MAX; i++)
-		if (inst->table.list[i]->pod != but)
-			add_item(inst, i, q);
-	int32_t n = relief_find(q->units, n_units, q->items, q->n_items,
-				1000 * (int64_t)ask_whole(a->cpu), relief_suitable(p, a, &q->room),
-				p->relief.moves, q->moves, &unit);
-	int32_t r = n > 0 ? move_entries(inst, q, (uint32_t)n, other) : 0;
-	free(q);
+	int32_t n = relief_ask(q, 1000 * (int64_t)ask_whole(a->cpu),
+			       relief_suitable(p, a, &own->room), p->relief.moves);
+	int32_t r = n > 0 ? move_entries(own, other) : 0;
+	free(own);
 	if (n <= 0)
 		inst->relief.counters.failed++;
 	else if (!r)

@@ -206,6 +206,12 @@ static int32_t stage_entry(struct rp_instance *inst, rp_txn txn, struct entry *e
 	return r;
 }
 
+/* Returns true if the CPUs and memory nodes of the entry depend on the pools. */
+static bool stage_follows_pools(const struct entry *e)
+{
+	return e->is.level != LEVEL_DEDICATED || e->is.flags & ASK_LOST || !e->is.nodes;
+}
+
 static int32_t stage_made(struct rp_instance *inst, rp_txn txn)
 {
 	int32_t r = 0;
@@ -213,11 +219,14 @@ static int32_t stage_made(struct rp_instance *inst, rp_txn txn)
 	inst->past.overlap = inst->plan->overlap && inst->pools.n;
 	bool was = inst->pools.overlapping;
 	inst->pools.overlapping = anybody_overlaps(inst, inst->staged == inst->pools.digest);
-	bool all = inst->staged != inst->pools.digest || was != inst->pools.overlapping;
+	bool all = !inst->staged || was != inst->pools.overlapping;
+	bool pools = all || inst->staged != inst->pools.digest;
 	inst->staged = inst->pools.digest;
-	for (uint32_t i = all ? 0 : inst->table.first_changed; !r && i < inst->table.n; i++)
-		if (inst->table.list[i]->ctr && (all || inst->table.list[i]->changed))
-			r = stage_entry(inst, txn, inst->table.list[i]);
+	for (uint32_t i = pools ? 0 : inst->table.first_changed; !r && i < inst->table.n; i++) {
+		struct entry *e = inst->table.list[i];
+		if (e->ctr && (all || e->changed || (pools && stage_follows_pools(e))))
+			r = stage_entry(inst, txn, e);
+	}
 	if (!r)
 		inst->table.first_changed = inst->table.n;
 	return r;

@@ -12,13 +12,11 @@
 #include "modules/topology-aware/topology-aware.h"
 
 struct relief_plan {
-	uint32_t n_units, n_items;
+	struct rp_instance *inst;
+	rp_ctr ctr; /* the container that needs room */
+	struct relief_question q; /* keys are handles of containers */
 	uint32_t pools[RELIEF_UNITS_MAX]; /* index of the pool of each unit */
-	struct relief_unit units[RELIEF_UNITS_MAX];
-	struct relief_item items[RELIEF_ITEMS_MAX];
-	struct grant *grants[RELIEF_ITEMS_MAX]; /* grant of each item */
-	struct relief_move moves[RELIEF_MOVES_MAX];
-	uint32_t n_moves, unit;
+	struct grant *grants[RELIEF_MOVES_MAX]; /* former grant of each moved container */
 };
 
 /* ---- units and items ------------------------------------------------------------------------- */
@@ -49,15 +47,16 @@ static void find_units(struct rp_plan *p, const struct request *r, struct relief
 {
 	ledger_rooms(p);
 	ledger_slices(p);
-	for (uint32_t i = 0; i < p->n_pools && ret->n_units < RELIEF_UNITS_MAX; i++) {
+	struct relief_question *q = &ret->q;
+	for (uint32_t i = 0; i < p->n_pools && q->n_units < RELIEF_UNITS_MAX; i++) {
 		uint32_t n;
 		if (!is_unit(p, i))
 			continue;
 		(void)ledger_sliceable(p, i, &n);
 		int64_t free = p->room[i], whole = 1000 * (int64_t)n + r->fraction;
 		free = r->full && whole < free ? whole : free;
-		ret->pools[ret->n_units] = i;
-		ret->units[ret->n_units++].free = free > 0 ? free : 0;
+		ret->pools[q->n_units] = i;
+		q->units[q->n_units++].free = free > 0 ? free : 0;
 	}
 }
 
@@ -79,106 +78,35 @@ static uint32_t place_relief_unit_of(const struct rp_plan *p, const struct relie
 				     uint32_t pool)
 {
 	uint32_t i = 0;
-	while (i < m->n_units && !is_within(p, pool, m->pools[i]))
+	while (i < m->q.n_units && !is_within(p, pool, m->pools[i]))
 		i++;
 	return i;
 }
 
-static bool place_relief_may_move(struct rp_instance *inst, const struct grant *g)
+static void place_relief_offer(void *ctx, struct relief_question *q)
 {
+	const struct relief_plan *m = ctx;
+	const struct rp_plan *p = m->inst->plan;
+	const struct table *t = &m->inst->ledger.by_ctr;
+	for (uint32_t i = 0; i < t->n_slots; i++) {
+		const struct grant *g = t->slots[i].value;
+		if (!g || g->ctr == m->ctr || is_fixed(p, g))
+			continue;
+		uint32_t unit = place_relief_unit_of(p, m, g->pool);
+		if (unit < q->n_units)
+			relief_offer(q, unit, grant_size(g), g->ctr);
+	}
+}
+
+static bool place_relief_accept(void *ctx, uint64_t key, struct relief_item *ret)
+{
+	struct rp_instance *inst = ((struct relief_plan *)ctx)->inst;
+	const struct grant *g = ledger_find(inst, key);
 	struct rp_ctr_info info = {.size = sizeof info};
+	ret->cost = g->mem_size + (g->exclusive ? RELIEF_COST_EXCLUSIVE : 0);
 	return !ctr_info(&inst->h, g->ctr, &info) &&
 	       relief_may_move(&inst->h, &inst->plan->settings.relief, &inst->relief.moved, &info,
 			       g->exclusive != NULL);
-}
-
-/* The best candidates of a unit that were not checked before, by relief_rank() and container. */
-struct candidates {
-	struct {
-		int64_t rank;
-		struct grant *grant;
-	} list[RELIEF_CANDIDATES_MAX], last; /* last: the last one that was checked */
-	uint32_t n, n_items;
-	bool all; /* the list is complete: no further candidates are added */
-};
-
-static bool candidates_precede(int64_t rank, const struct grant *g, int64_t rank_b,
-			       const struct grant *b)
-{
-	return b && (rank < rank_b || (rank == rank_b && g->ctr < b->ctr));
-}
-
-static void candidates_add(struct candidates *c, int64_t rank, struct grant *g)
-{
-	uint32_t at = c->n;
-	if (c->last.grant &&
-	    (g == c->last.grant || candidates_precede(rank, g, c->last.rank, c->last.grant)))
-		return;
-	while (at && candidates_precede(rank, g, c->list[at - 1].rank, c->list[at - 1].grant))
-		at--;
-	if (at == RELIEF_CANDIDATES_MAX)
-		return;
-	c->n -= c->n == RELIEF_CANDIDATES_MAX;
-	memmove(&c->list[at + 1], &c->list[at], (c->n - at) * sizeof *c->list);
-	c->list[at].rank = rank;
-	c->list[at].grant = g;
-	c->n++;
-}
-
-/* Adds the candidates that may move to the items. */
-static void candidates_check(struct rp_instance *inst, struct candidates *c, uint32_t unit,
-			     struct relief_plan *m)
-{
-	c->all = c->n < RELIEF_CANDIDATES_MAX;
-	for (uint32_t i = 0; i < c->n && c->n_items < RELIEF_CANDIDATES_MAX; i++) {
-		struct grant *g = c->list[i].grant;
-		c->last.rank = c->list[i].rank;
-		c->last.grant = g;
-		if (m->n_items == RELIEF_ITEMS_MAX || !place_relief_may_move(inst, g))
-			continue;
-		c->n_items++;
-		m->grants[m->n_items] = g;
-		m->items[m->n_items++] = (struct relief_item){
-			.unit = unit,
-			.size = grant_size(g),
-			.allowed = UINT64_MAX,
-			.cost = g->mem_size + (g->exclusive ? RELIEF_COST_EXCLUSIVE : 0),
-		};
-	}
-	c->all = c->all || c->n_items == RELIEF_CANDIDATES_MAX;
-	c->n = 0;
-}
-
-/*
- * Finds the items: in each unit the best containers that may move. Permission to move is checked
- * only for these, since a unit may have thousands of containers.
- */
-static void find_items(struct rp_instance *inst, const struct request *r, uint32_t max_moves,
-		       struct candidates *c, struct relief_plan *m)
-{
-	const struct rp_plan *p = inst->plan;
-	const struct table *t = &inst->ledger.by_ctr;
-	int64_t size = request_size(r);
-	bool more = true;
-	while (more) {
-		for (uint32_t i = 0; i < t->n_slots; i++) {
-			struct grant *g = t->slots[i].value;
-			uint32_t unit = g && g->ctr != r->info.ctr
-						? place_relief_unit_of(p, m, g->pool)
-						: m->n_units;
-			if (unit == m->n_units || c[unit].all || is_fixed(p, g))
-				continue;
-			candidates_add(
-				&c[unit],
-				relief_rank(grant_size(g), size - m->units[unit].free, max_moves),
-				g);
-		}
-		more = false;
-		for (uint32_t i = 0; i < m->n_units; i++) {
-			candidates_check(inst, &c[i], i, m);
-			more = more || !c[i].all;
-		}
-	}
 }
 
 /*
@@ -188,15 +116,13 @@ static void find_items(struct rp_instance *inst, const struct request *r, uint32
 static int32_t find_moves(struct rp_instance *inst, const struct request *r, uint32_t max_moves,
 			  struct relief_plan *ret)
 {
+	ret->inst = inst;
+	ret->ctr = r->info.ctr;
+	ret->q.ctx = ret;
+	ret->q.offer = place_relief_offer;
+	ret->q.accept = place_relief_accept;
 	find_units(inst->plan, r, ret);
-	struct candidates *c = calloc(ret->n_units + 1, sizeof *c);
-	if (!c)
-		return modhost_no_memory(&inst->h);
-	find_items(inst, r, max_moves, c, ret);
-	free(c);
-	int32_t n = relief_find(ret->units, ret->n_units, ret->items, ret->n_items, request_size(r),
-				UINT64_MAX, max_moves, ret->moves, &ret->unit);
-	ret->n_moves = n > 0 ? (uint32_t)n : 0;
+	int32_t n = relief_ask(&ret->q, request_size(r), UINT64_MAX, max_moves);
 	return n < 0 ? n : 0;
 }
 
@@ -246,8 +172,8 @@ static int32_t move_item(struct rp_instance *inst, rp_txn txn, const struct reli
 			 uint32_t at, const struct rp_ctr_info *other)
 {
 	const struct rp_plan *p = inst->plan;
-	const struct relief_move *move = &m->moves[at];
-	const struct grant *old = m->grants[move->item];
+	const struct relief_move *move = &m->q.moves[at];
+	const struct grant *old = m->grants[at];
 	struct rp_ctr_info info = {.size = sizeof info};
 	struct request r;
 	struct grant *g;
@@ -269,27 +195,29 @@ static int32_t move_item(struct rp_instance *inst, rp_txn txn, const struct reli
 	relief_note_move(&inst->h, &inst->relief.moved, old->ctr);
 	inst->relief.n_noted++;
 	inst->relief.counters.moved++;
-	relief_note_moved(&inst->h, old->ctr, p->pools[m->pools[m->items[move->item].unit]].id,
+	relief_note_moved(&inst->h, old->ctr, p->pools[m->pools[m->q.items[move->item].unit]].id,
 			  p->pools[m->pools[move->to]].id, other);
 	return 0;
 }
 
 static int32_t apply_moves(struct rp_instance *inst, rp_txn txn, struct request *r,
-			   const struct relief_plan *m, struct grant **ret)
+			   struct relief_plan *m, struct grant **ret)
 {
 	int32_t e = ledger_reserve(inst, 2 * (RELIEF_MOVES_MAX + 1));
 	if (e)
 		return e;
-	for (uint32_t i = 0; i < m->n_moves; i++)
-		place_release(inst, m->grants[m->moves[i].item]);
-	e = place_within(inst, r, m->pools[m->unit], ret);
-	for (uint32_t i = 0; !e && i < m->n_moves; i++)
+	for (uint32_t i = 0; i < m->q.n_moves; i++) {
+		m->grants[i] = ledger_find(inst, m->q.keys[m->q.moves[i].item]);
+		place_release(inst, m->grants[i]);
+	}
+	e = place_within(inst, r, m->pools[m->q.unit], ret);
+	for (uint32_t i = 0; !e && i < m->q.n_moves; i++)
 		e = move_item(inst, txn, m, i, &r->info);
 	if (e)
 		return e;
 	inst->relief.counters.placed++;
-	relief_note_placed(&inst->h, r->info.ctr, inst->plan->pools[m->pools[m->unit]].id,
-			   m->n_moves);
+	relief_note_placed(&inst->h, r->info.ctr, inst->plan->pools[m->pools[m->q.unit]].id,
+			   m->q.n_moves);
 	return 0;
 }
 
@@ -414,7 +342,7 @@ static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr
 		e = apply_moves(inst, txn, &r, m, &g);
 	if (!e)
 		e = stage_grant(inst, txn, g);
-	int32_t n = m ? (int32_t)m->n_moves + 1 : 0;
+	int32_t n = m ? (int32_t)m->q.n_moves + 1 : 0;
 	free(m);
 	request_fini(&r);
 	inst->resync = true;

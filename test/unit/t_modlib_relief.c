@@ -155,6 +155,58 @@ static void test_ranks(void **state)
 	assert_true(relief_rank(1, 7, 3) > relief_rank(2, 7, 3));
 }
 
+/* 40 containers in unit 0, which has nothing free; unit 1 has room for 8. */
+struct offered {
+	int64_t sizes[40];
+	uint64_t refused; /* containers that must stay, as bits */
+	uint32_t n_checked;
+};
+
+static void offer_all(void *ctx, struct relief_question *q)
+{
+	const struct offered *o = ctx;
+	for (uint32_t i = 0; i < 40; i++)
+		relief_offer(q, 0, o->sizes[i], i + 1);
+}
+
+static bool accept_some(void *ctx, uint64_t key, struct relief_item *ret)
+{
+	struct offered *o = ctx;
+	o->n_checked++;
+	ret->cost = 1;
+	return !(o->refused >> (key - 1) & 1);
+}
+
+static void test_offers(void **state)
+{
+	static struct relief_question q;
+	struct offered o = {.refused = 0};
+	(void)state;
+	for (uint32_t i = 0; i < 40; i++)
+		o.sizes[i] = 1 + (i >= 20) + (i == 39);
+	q = (struct relief_question){.n_units = 2,
+				     .units = {{0}, {8}},
+				     .ctx = &o,
+				     .offer = offer_all,
+				     .accept = accept_some};
+	/* Six need at least one container of two: the smallest of these come first. */
+	assert_int_equal(relief_ask(&q, 6, 1, 3), 3);
+	assert_int_equal(q.n_items, RELIEF_CANDIDATES_MAX);
+	assert_int_equal(o.n_checked, RELIEF_CANDIDATES_MAX);
+	assert_int_equal(q.keys[0], 21);
+	assert_int_equal(q.unit, 0);
+	/* Where these must stay, the others are offered again. */
+	o.refused = UINT64_C(0x3fff) << 20;
+	q.n_items = 0;
+	assert_int_equal(relief_ask(&q, 6, 1, 3), 3);
+	for (uint32_t i = 0; i < q.n_moves; i++)
+		assert_true(q.keys[q.moves[i].item] > 34);
+	o.refused = UINT64_MAX;
+	q.n_items = 0;
+	assert_int_equal(relief_ask(&q, 6, 1, 3), -RP_ENOSPC);
+	assert_int_equal(q.n_items, 0);
+}
+
 static void test_bounds(void **state)
 {
 	struct relief_unit units[RELIEF_UNITS_MAX] = {{0}};
@@ -183,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_against_everything),
 		cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_offers),
 		cmocka_unit_test(test_bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

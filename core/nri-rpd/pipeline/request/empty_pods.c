@@ -25,13 +25,10 @@ static bool empty_pods_is_empty(const struct pod *pod)
 /* Returns true if the same pod has another sandbox, which runs something or appeared later. */
 static bool empty_pods_is_replaced(struct pipeline *p, const struct pod *pod)
 {
-	bool later = false;
-	for (const struct pod *other = cache_pods(p->env.cache); other; other = other->hh.next) {
-		if (other != pod && str_eq(other->uid, pod->uid) &&
-		    (later || !empty_pods_is_empty(other)))
+	const struct pod *other = cache_pod_by_uid(p->env.cache, pod->uid);
+	for (; other; other = other->uid_next)
+		if (other != pod && (other->seq > pod->seq || !empty_pods_is_empty(other)))
 			return true;
-		later = later || other == pod;
-	}
 	return false;
 }
 
@@ -55,9 +52,10 @@ static void empty_pods_remove(struct pipeline *p, const struct pod *pod, const c
 
 void empty_pods_remove_earlier(struct pipeline *p, const struct pod *pod)
 {
-	for (struct pod *other = cache_pods(p->env.cache), *next; other; other = next) {
-		next = other->hh.next;
-		if (other != pod && empty_pods_is_empty(other) && str_eq(other->uid, pod->uid))
+	for (struct pod *other = cache_pod_by_uid(p->env.cache, pod->uid), *next; other;
+	     other = next) {
+		next = other->uid_next;
+		if (other != pod && empty_pods_is_empty(other))
 			empty_pods_remove(p, other, "it has a new sandbox");
 	}
 }
