@@ -109,6 +109,47 @@ def test_the_table_of_kep_5526(make_node, cpus, expected):
             assert tuple(c.node.cpus('p/c%d' % i) for i in range(3)) == expected
 
 
+@pytest.mark.parametrize('own, init, containers, expected, left', [
+    ((2, 2), (), (('a', 1),), {'a': 1}, 10),
+    ((1, 1), (), (('n', 0),), {'n': 1}, 11),
+    ((3, 3), (), (('a', 1), ('b', 1), ('n', 0)), {'a': 1, 'b': 1, 'n': 1}, 9),
+    ((2, 2), (('i', 1), ('j', 1)), (('a', 1), ('b', 1)), {'i': 1, 'j': 1, 'a': 1, 'b': 1}, 10),
+    ((3, 3), (('i', 0), ('s', 1, 'Always'), ('j', 0)), (('a', 1), ('n', 0)), {'i': 3, 's': 1, 'j': 2, 'a': 1, 'n': 1}, 9),
+    ((3, 3), (('i', 0), ('s', 0, 'Always'), ('j', 0)), (('a', 1), ('n', 0)), {'i': 3, 's': 2, 'j': 3, 'a': 1, 'n': 2}, 9),
+    ((2, 2), (), (('a', 1), ('b', 1), ('n', 0)), None, 12),
+    ((2, 1), (), (('a', 1),), {'a': 12}, 12)])
+def test_the_rows_of_the_kubelet(make_node, own, init, containers, expected, left):
+    """TestStaticPolicyAllocatePod of the kubelet, scope pod: numbers of CPUs of each container, and of those that other containers share."""
+    section = {'reservedResources': {'cpu': 'cpuset:0'}, 'topologyManagerPolicy': 'best-effort', 'topologyManagerScope': 'pod'}
+    amounts = [{'cpu': str(n), 'memory': '1Gi'} for n in own]
+    with PodsKubelet() as kubelet:
+        machine = {'packages': 2, 'nodes': 1, 'cores': 3, 'threads': 2, 'memory': '8Gi'}
+        c = Alone(make_node(None, start=False, machine=machine), kubelet, {'policy': 'static', 'static': section})
+        with c.agent:
+            needs = {n: {'cpu': str(cpu), 'memory': '64Mi'} if cpu else {} for n, cpu, *_ in (*init, *containers)}
+            kubelet.put('p', *((n, needs[n], needs[n]) for n, _ in containers), init=[(n, needs[n], needs[n], *always) for n, _, *always in init], own=amounts)
+            c.knows(1)
+            c.node.create('other', ctr('o'))
+            seen, sets = {}, {}
+            for n, cpu, *more in (*init, *containers):
+                one = ctr(n, *((str(cpu), '64Mi') if cpu else ()))
+                if expected is None and n == containers[0][0]:
+                    assert 'CPU' in c.node.reject('p', one, error='', uid='uid-p', resources={'cpu': str(own[0]), 'memory': '1Gi'})
+                    break
+                c.node.create('p', one, uid='uid-p', **({} if seen else {'resources': {'cpu': '%d/%d' % own, 'memory': '1Gi'}}))
+                seen[n] = len(c.node.cpus('p/' + n))
+                if n in needs and (n, cpu) in init:
+                    c.node.exit('p/' + n)
+                else:
+                    sets[n] = None
+            sets = {n: c.node.cpus('p/' + n) for n in sets}
+            shared = c.node.cpus('other/o')
+            assert len(shared) == left
+            assert {**seen, **{n: len(s) for n, s in sets.items()}} == (expected or {})
+            exclusive = [s for n, s in sets.items() if needs[n] and own[0] == own[1]]
+            assert len(set().union(*exclusive)) == sum(map(len, exclusive)) and not any(s & shared for s in exclusive)
+
+
 def test_static_pods_have_the_uid_of_the_runtime(alone):
     c = alone()
     c.kubelet.put('static', ('app', {'cpu': '1', 'memory': str(ODD)}, {}), uid='0123456789abcdef0123456789abcdef',
