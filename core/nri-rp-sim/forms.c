@@ -36,7 +36,7 @@ static int forms_pod(const json_t *arg, bool error, struct err *err)
 static int forms_resize(const json_t *arg, bool error, struct err *err)
 {
 	return arg_check(arg,
-			 error ? "container cpu memory requests limits error"
+			 error ? "container pod cpu memory requests limits error"
 			       : "container cpu memory requests limits",
 			 "update", err);
 }

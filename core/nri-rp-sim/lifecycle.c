@@ -328,20 +328,26 @@ int lifecycle_resize(struct sim *s, struct sim_ctr *c, const json_t *spec, struc
 	return 0;
 }
 
+static void ask_resize_pod(struct sim *s, struct sim_pod *pod, const struct wants *own)
+{
+	struct conn_answer a;
+	struct resources wanted = resources_of(own);
+	conn_event(s, NRI__EVENT__UPDATE_POD_SANDBOX, pod, NULL, &wanted, &a);
+	conn_answer_fini(&a);
+	pod->own = *own;
+	kubelet_put_own(own, &pod->wants);
+}
+
 int lifecycle_resize_pod(struct sim *s, struct sim_pod *pod, const json_t *spec, struct err *err)
 {
-	struct wants own = pod->own;
-	struct conn_answer a;
+	struct wants own = pod->own, before = pod->own;
+	struct resources wanted;
 	int r = arg_check(spec, "pod cpu memory", "update-pod", err);
 	if (!r)
 		r = kubelet_wants(spec, &own, err);
 	if (r)
 		return r;
-	struct resources wanted = resources_of(&own);
-	conn_event(s, NRI__EVENT__UPDATE_POD_SANDBOX, pod, NULL, &wanted, &a);
-	conn_answer_fini(&a);
-	pod->own = own;
-	kubelet_put_own(&own, &pod->wants);
+	ask_resize_pod(s, pod, &own);
 	for (struct sim_ctr *c = s->ctrs; c && !r; c = c->next) {
 		struct wants wants = {0};
 		if (c->pod != pod || c->state == CTR_EXITED)
@@ -352,8 +358,11 @@ int lifecycle_resize_pod(struct sim *s, struct sim_pod *pod, const json_t *spec,
 		kubelet_hand_down(&own, &wants);
 		wanted = resources_of(&wants);
 		r = ask_resize(s, c, &wanted, err);
-		c->wants = wants;
+		if (!r)
+			c->wants = wants;
 	}
+	if (r)
+		ask_resize_pod(s, pod, &before);
 	return r;
 }
 

@@ -209,12 +209,14 @@ static int step_update_pod(struct sim *s, const json_t *args, json_t *result, st
 	return steps_each(args, resize_pod, s, result, err);
 }
 
+/* Resizes a container, or the pod if the step names one, which must be refused. */
 static int step_reject_update(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	_json_ json_t *spec = json_copy((json_t *)(uintptr_t)args);
 	struct err why = ERR_INIT;
 	(void)json_object_del(spec, "error");
-	int r = resize_one(s, spec, result, &why);
+	int r = json_object_get(spec, "pod") ? resize_pod(s, spec, result, &why)
+					     : resize_one(s, spec, result, &why);
 	if (!r)
 		return err_set(err, -EPROTO, "the update was accepted");
 	if (r != -EPERM)

@@ -466,8 +466,39 @@ static void show_refused(struct out *o, const json_t *e)
 	show_why(o, json_object_get(e, "why"));
 }
 
+static void show_pod(struct out *o, const json_t *pod)
+{
+	const json_t *containers = json_object_get(pod, "containers");
+	const json_t *own = json_object_get(pod, "own"), *c;
+	char text[160], a[UNIT_MAX], b[UNIT_MAX];
+	size_t i;
+	out_printf(o, "%s/%s, %s\n", js(pod, "namespace"), js(pod, "name"), js(pod, "qos"));
+	if (own) {
+		(void)snprintf(text, sizeof text, "request %s, limit %s",
+			       amount_cpu(ji(own, "cpu_request_milli"), a),
+			       amount_cpu(ji(own, "cpu_limit_milli"), b));
+		out_field(o, "Pod CPU", text);
+		(void)snprintf(text, sizeof text, "request %s, limit %s",
+			       amount_bytes(ji(own, "memory_request"), a),
+			       amount_bytes(ji(own, "memory_limit"), b));
+		out_field(o, "Pod memory", text);
+	}
+	out_put(o, "\n");
+	show_containers(o, containers, false);
+	json_array_foreach(containers, i, c)
+	{
+		out_put(o, "\n");
+		out_heading(o, js(c, "name"));
+		show_why(o, json_object_get(c, "why"));
+	}
+}
+
 void show_explain(struct out *o, const json_t *c)
 {
+	if (str_eq(js(c, "document"), "pod")) {
+		show_pod(o, c);
+		return;
+	}
 	if (json_object_get(c, "history")) {
 		show_history(o, json_object_get(c, "history"));
 		return;

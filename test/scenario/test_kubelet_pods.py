@@ -6,6 +6,7 @@ import grpc
 import pytest
 
 from kubelet import Agent, PodsKubelet
+from operator_tools import ctl
 from simnode import ctr, eventually
 from test_cluster import Cluster
 from test_cluster_pods import ODD, QOS, container, put_pod, shown
@@ -65,6 +66,12 @@ def test_resources_of_a_pod_itself(alone):
     c.knows(1)
     c.node.create('app', ctr('log'), ctr('main', '2', '512Mi'), uid='uid-app', resources=own)
     assert c.node.cpus('app/main') == {4, 5} and c.node.cpus('app/log') == {6, 7}
+    pod = c.node.ctl('explain', 'app')
+    assert (pod['document'], pod['own']['cpu_request_milli'], pod['own']['memory_request']) == ('pod', 4000, 1 << 30)
+    why = {x['name']: '\n'.join(x['why']) for x in pod['containers']}
+    assert set(why) == {'main', 'log'} and 'shares CPUs 6-7 of its pod' in why['log']
+    text = ctl(c.node, 'explain', 'app').out
+    assert 'request 4, limit 4' in text and 'default/app/log' in text and 'shares CPUs 6-7 of its pod' in text
 
 
 def test_huge_pages_that_the_runtime_does_not_report(make_node):

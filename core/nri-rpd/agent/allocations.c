@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/lib/wire/agent_protocol.h"
-#include "core/nri-rpd/cache/feed.h"
 #include "core/nri-rpd/cache/hugepages.h"
+#include "core/nri-rpd/cache/pod_level.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/pb.h"
@@ -164,8 +164,7 @@ static int put_ctr(struct listing *l, struct ctr *ctr, Agent__PodAllocation *pod
  * kubelet lists such a pod. */
 static int put_own(struct listing *l, const struct pod *pod, Agent__PodAllocation *to)
 {
-	const struct fed_pod *fed = feed_find(cache_feed(pipeline_cache(l->pipeline)), pod->uid);
-	int64_t bytes = fed && fed->has_own ? fed->own.mem_request : pod->sums.mem_limit;
+	const struct needs *own = pod_level_own(pipeline_cache(l->pipeline), pod);
 	struct rp_idset cpus, nodes;
 	bool shared = false;
 	rp_idset_clear(&cpus);
@@ -178,8 +177,9 @@ static int put_own(struct listing *l, const struct pod *pod, Agent__PodAllocatio
 		if (ctr->cur.mems)
 			rp_idset_or(&nodes, rp_ids_of(&nodes), ctr->cur.mems->ids);
 	}
-	if (!shared)
+	if (!shared || !own)
 		return 0;
+	int64_t bytes = own->mem_request > 0 ? own->mem_request : own->mem_limit;
 	to->own = arena_zero(l->a, Agent__ContainerAllocation);
 	if (!to->own)
 		return err_errno(l->err, -ENOMEM, "a pod");

@@ -4,6 +4,7 @@
 
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/cache/feed.h"
 
 #define SIBLINGS_MAX 256u /* containers of a pod that are summed; no pod has more */
 
@@ -111,4 +112,15 @@ void pod_level_keep(struct ctr *ctr, const struct needs *had)
 	own->cpu_limit = had->cpu_limit ? own->cpu_limit : 0;
 	own->mem_request = had->mem_request ? own->mem_request : 0;
 	own->mem_limit = had->mem_limit ? own->mem_limit : 0;
+}
+
+const struct needs *pod_level_own(const struct cache *c, const struct pod *pod)
+{
+	const struct fed_pod *fed = pod_fed(c, pod);
+	if (fed)
+		return fed->has_own ? &fed->own : NULL;
+	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next)
+		if (ctr->flags & RP_CTR_POD_RESOURCES)
+			return &pod->sums;
+	return NULL;
 }

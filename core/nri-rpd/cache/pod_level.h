@@ -18,6 +18,8 @@
  * ctr->wanted has the needs derived from the runtime's values.
  */
 void pod_level_amend(struct ctr *ctr);
+/* Returns the pod's own amounts, of the pod feed or of the sandbox; NULL: none are known. */
+const struct needs *pod_level_own(const struct cache *c, const struct pod *pod);
 /* Resets amounts to 0 that the container did not have itself before a resize (`had`). */
 void pod_level_keep(struct ctr *ctr, const struct needs *had);
 

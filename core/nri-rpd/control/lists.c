@@ -5,6 +5,7 @@
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/annotation_rules.h"
 #include "core/nri-rpd/cache/claim.h"
+#include "core/nri-rpd/cache/pod_level.h"
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/nri-rpd/pipeline/observe/events.h"
@@ -414,13 +415,40 @@ static const struct pod *find_pod(struct pipeline *p, const char *name)
 	return NULL;
 }
 
+/* Explains a pod of several containers: its own resources, and how the containers share them. */
+static enum call_result explain_pod(struct call *call, const struct pod *pod)
+{
+	struct json *j = &call->j;
+	const struct cache *cache = pipeline_cache(call->p);
+	const struct needs *own = pod_level_own(cache, pod);
+	const uint32_t flags = call->req->flags;
+	json_obj(j);
+	json_kstr(j, "document", "pod");
+	json_kstr(j, "namespace", pod->ns);
+	json_kstr(j, "name", pod->name);
+	json_kstr(j, "qos", derive_qos_name(pod->qos));
+	if (own)
+		put_needs(j, "own", own);
+	json_karr(j, "containers");
+	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next) {
+		json_obj(j);
+		put_ctr_members(j, cache, ctr, flags);
+		put_trail(j, "why", ctr->trail.text, flags);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+	json_end_obj(j);
+	return CALL_DONE;
+}
+
 /* Explains a name that is no living container: a refused one, a pod, or an unknown name. */
 static enum call_result explain_other(struct call *call, const char *name, const struct err *err)
 {
 	const struct pod *pod = find_pod(call->p, name);
 	const struct event *e = last_refusal(call->p, name);
-	struct buf names = BUF_INIT;
-	if (e && !pod) {
+	if (pod)
+		return explain_pod(call, pod);
+	if (e) {
 		json_obj(&call->j);
 		json_kstr(&call->j, "document", "refusal");
 		json_kstr(&call->j, "name", name);
@@ -429,15 +457,7 @@ static enum call_result explain_other(struct call *call, const char *name, const
 		json_end_obj(&call->j);
 		return CALL_DONE;
 	}
-	for (const struct ctr *ctr = pod ? pod->ctrs : NULL; ctr; ctr = ctr->pod_next)
-		(void)buf_printf(&names, "%s%s", buf_len(&names) ? ", " : "", ctr->full_name);
-	if (pod)
-		(void)call_fail(call, CTL_FAILED, "\"%s\" is a pod with these containers: %s", name,
-				buf_text(&names));
-	else
-		(void)call_fail(call, CTL_FAILED, "%s", err_text(err, -ENOENT));
-	buf_fini(&names);
-	return CALL_DONE;
+	return call_fail(call, CTL_FAILED, "%s", err_text(err, -ENOENT));
 }
 
 /* Finds the container of that name, or the only container of the pod of that name. */
