@@ -196,6 +196,8 @@ state = "{dir}/state"
 CONFIG_RUNTIME = '''
 [plugins.'{cri}']
   restrict_oom_score_adj = {restrict}
+  enable_cdi = true
+  cdi_spec_dirs = ["{dir}/cdi"]
   disable_hugetlb_controller = false
 {pause17}  [plugins.'{cri}'.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
@@ -367,14 +369,16 @@ class Pod:
     def __init__(self, runtime, pod_id, config, qos):
         self.runtime, self.id, self.config, self.qos = runtime, pod_id, config, qos
 
-    def run(self, name, mcpu=0, command=('/bin/wait',), devices=(), mounts=(), huge=None, **limits):
-        """Creates and starts a container; gRPC errors pass. mounts: files of the host; huge: {page size: bytes}"""
+    def run(self, name, mcpu=0, command=('/bin/wait',), devices=(), mounts=(), huge=None, cdi=(), **limits):
+        """Creates and starts a container; gRPC errors pass. mounts: files of the host; huge: {page size: bytes}; cdi: names of CDI devices"""
         rt, pb = self.runtime, self.runtime.pb
         config = pb.ContainerConfig(metadata=dict(name=name), image=dict(image=BUSYBOX), command=command,
                                     devices=[dict(container_path=d, host_path=d, permissions='rwm') for d in devices],
                                     mounts=[dict(container_path='/mnt/' + os.path.basename(m), host_path=str(m), readonly=True) for m in mounts])
         config.labels['io.kubernetes.container.name'] = name
         config.linux.resources.CopyFrom(rt.resources(self.qos, mcpu, **limits))
+        for device in cdi:
+            config.CDI_devices.add(name=device)
         for size, limit in (huge or {}).items():
             config.linux.resources.hugepage_limits.add(page_size=size, limit=limit)
         config.linux.security_context.namespace_options.CopyFrom(rt.host_namespaces())

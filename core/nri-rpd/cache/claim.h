@@ -15,7 +15,8 @@
 #define CLAIM_USERS_MAX 65536u
 #define CLAIM_NAME "claim" /* name of the container object that represents a claim */
 /* Kind of the CDI devices of claims; the device's name is the claim's UID. */
-#define CLAIM_CDI "nri-rp.nri.io/claim="
+#define CLAIM_CDI CLAIM_DRIVER "/claim="
+#define CLAIM_DRIVER "nri-rp.nri.io" /* driver of the claims' devices */
 
 struct claim_desc {
 	const char *uid, *ns, *name, *device;

@@ -28,35 +28,43 @@ __attribute__((format(printf, 3, 4))) static void claims_note(struct pipeline *p
 
 /* ---- containers that use a claim ------------------------------------------------------------- */
 
-/* Finds the claim of a container. The CDI devices come from the runtime; a pod can request the
- * device of another pod's claim in an annotation, so the claim has to name the pod. Returns
- * -EINVAL if there are several. */
+static int claims_add(const struct ctr *ctr, struct ctr *claim, struct ctr **ret, struct err *err)
+{
+	if (*ret && *ret != claim)
+		return err_set(err, -EINVAL,
+			       "container %s uses the claims %s and %s: use one claim of nri-rp in "
+			       "each container",
+			       ctr->full_name, (*ret)->pod->name, claim->pod->name);
+	*ret = claim;
+	return 0;
+}
+
+/* Finds the claim of a container. The kubelet reports it, or the runtime its CDI device; a pod can
+ * request the device of another pod's claim in an annotation, so the claim has to name the pod.
+ * Returns -EINVAL if there are several. */
 static int claims_find(struct pipeline *p, struct ctr *ctr, struct ctr **ret, struct err *err)
 {
+	struct ctr *claim;
+	uint32_t at = 0;
+	int r = 0;
 	*ret = NULL;
-	for (uint32_t i = 0; ctr->desc && i < ctr->desc->n_cdi; i++) {
+	while (!r && (claim = devices_claim(p, ctr, &at)))
+		r = claims_add(ctr, claim, ret, err);
+	for (uint32_t i = 0; !r && ctr->desc && i < ctr->desc->n_cdi; i++) {
 		const char *name = ctr->desc->cdi[i];
+		claim = claim_by_cdi(p->env.cache, name);
 		if (!str_has_prefix(name, CLAIM_CDI))
 			continue;
-		struct ctr *claim = claim_by_cdi(p->env.cache, name);
-		bool allowed = claim && claim_is_for(claim, ctr->pod->uid);
-		if (!allowed) {
-			claims_note(p, ctr, "CDI device %.200s has no effect: %s", name,
-				    claim ? "the claim is not reserved for this pod"
-					  : "there is no such claim");
-			log_warning("%s: CDI device %.200s has no effect: %s", ctr->full_name, name,
-				    claim ? "the claim is not reserved for this pod"
-					  : "there is no such claim");
-		} else if (*ret && *ret != claim) {
-			return err_set(err, -EINVAL,
-				       "container %s uses the claims %s and %s: use one claim of "
-				       "nri-rp in each container",
-				       ctr->full_name, (*ret)->pod->name, claim->pod->name);
-		} else {
-			*ret = claim;
+		if (claim && (claim == *ret || claim_is_for(claim, ctr->pod->uid))) {
+			r = claims_add(ctr, claim, ret, err);
+			continue;
 		}
+		const char *why =
+			claim ? "the claim is not reserved for this pod" : "there is no such claim";
+		claims_note(p, ctr, "CDI device %.200s has no effect: %s", name, why);
+		log_warning("%s: CDI device %.200s has no effect: %s", ctr->full_name, name, why);
 	}
-	return 0;
+	return r;
 }
 
 static void claims_take(struct pipeline *p, struct ctr *ctr, struct ctr *claim, struct decision *d)

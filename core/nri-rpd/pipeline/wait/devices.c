@@ -8,6 +8,7 @@
 
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/annotation_rules.h"
+#include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/hash.h"
 #include "core/lib/util/log.h"
@@ -506,6 +507,23 @@ static int pod_resource(const struct ctr *ctr, uint32_t index, struct rp_pod_res
 		return 0;
 	}
 	return -ENOENT;
+}
+
+struct ctr *devices_claim(struct pipeline *p, const struct ctr *ctr, uint32_t *at)
+{
+	const struct query *q =
+		p->wait.devices ? devices_find(p->wait.devices, ctr->pod->handle) : NULL;
+	while (q && *at < q->n) {
+		const struct device *d = &q->list[(*at)++];
+		if (!d->claim || !str_eq(d->ctr, ctr->name) ||
+		    !str_has_prefix(d->resource, CLAIM_PREFIX CLAIM_DRIVER "/"))
+			continue;
+		struct ctr *claim =
+			cache_ctr_named(p->env.cache, ctr->pod->ns, d->claim, CLAIM_NAME);
+		if (claim && claim->device)
+			return claim;
+	}
+	return NULL;
 }
 
 /* Returns true if a container has CDI devices, but the kubelet reports no claim or device of it. */

@@ -108,6 +108,9 @@ void devices_pod_came(struct pipeline *p, const struct pod *pod);
 void devices_pod_ended(struct pipeline *p, const struct pod *pod);
 /* Applies the list of all pods, after the pods of a Synchronize are in the cache. */
 void devices_synchronizing(struct pipeline *p);
+/* Returns the next claim of nri-rp that the kubelet reports for the container, and advances the
+ * index *at, which is 0 at first. NULL: there are no more. */
+struct ctr *devices_claim(struct pipeline *p, const struct ctr *ctr, uint32_t *at);
 /* Notes the container's devices, as far as they are known, in its trail. Called in the transaction
  * that places it. */
 void devices_explain(struct pipeline *p, struct ctr *ctr);
