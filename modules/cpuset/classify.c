@@ -3,6 +3,7 @@
  * requested from the runtime. */
 #include "modules/cpuset/cpuset.h"
 #include "modules/lib/private/cpulist.h"
+#include "modules/lib/private/follow.h"
 
 #define SHARES_MAX 262144 /* the kernel's largest value; 256 CPUs and more have it */
 #define CPUS_OF_SHARES_MAX 256
@@ -17,10 +18,40 @@ static const char *list_text(const struct rp_instance *inst, const struct rp_ctr
 	return inst->h.cache->pod_annotation(inst->h.ctx, info->pod, key);
 }
 
+static int32_t check_cores(const struct rp_instance *inst, const char *key, struct rp_ids cpus)
+{
+	if (isolation_permits(&inst->h, &inst->plan->isolation, cpus))
+		return 0;
+	return modhost_fail(&inst->h, -RP_EINVAL,
+			    "annotation %s: names parts of cores, and isolation.siblings is own: "
+			    "name all CPUs of each core",
+			    key);
+}
+
+/* Stores the CPUs that a scheduler chose. With shares_taken, CPUs of other pods are allowed. */
+static int32_t followed_cpus(struct rp_instance *inst, const struct looked *c, bool shares_taken,
+			     struct rp_idset *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	struct follow_limits l = {.online = rp_ids_of(&p->machine->online),
+				  .available = rp_ids_of(&p->cpus.available),
+				  .reserved = rp_ids_of(&p->cpus.reserved),
+				  .taken = rp_ids_none()};
+	int32_t r = follow_cpus(&inst->h, c->info.pod, &l, ret);
+	if (!r)
+		r = check_cores(inst, FOLLOW_ANNOTATION, rp_ids_of(ret));
+	if (r || shares_taken || follow_shares(&inst->h, &c->info, rp_ids_of(ret)))
+		return r;
+	l.taken = rp_ids_of(&inst->owners.taken);
+	return follow_cpus(&inst->h, c->info.pod, &l, ret);
+}
+
 int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret)
 {
 	const struct modhost *h = &inst->h;
 	const struct rp_plan *p = inst->plan;
+	if (c->follows)
+		return followed_cpus(inst, c, false, ret);
 	const char *list = list_text(inst, &c->info, p->named_key);
 	char why[CPULIST_WHY_MAX], few[CPULIST_FEW_MAX];
 	struct rp_idset wrong;
@@ -35,16 +66,10 @@ int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_i
 	bool offline = !rp_ids_empty(rp_ids_of(&wrong));
 	if (!offline)
 		rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(&p->cpus.available));
-	if (rp_ids_empty(rp_ids_of(&wrong)) && !isolation_permits(h, &p->isolation, rp_ids_of(ret)))
-		return modhost_fail(h, -RP_EINVAL,
-				    "annotation %s: names parts of cores, and "
-				    "isolation.siblings is own: name all CPUs of each core",
-				    p->named_key);
-	return rp_ids_empty(rp_ids_of(&wrong))
-		       ? 0
-		       : modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not %s: %s",
-				      p->named_key, offline ? "online" : "available",
-				      cpulist_few(rp_ids_of(&wrong), few));
+	if (rp_ids_empty(rp_ids_of(&wrong)))
+		return check_cores(inst, p->named_key, rp_ids_of(ret));
+	return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not %s: %s", p->named_key,
+			    offline ? "online" : "available", cpulist_few(rp_ids_of(&wrong), few));
 }
 
 bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret)
@@ -52,6 +77,12 @@ bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idse
 	const char *list = list_text(inst, &c->info, inst->plan->named_key);
 	char why[CPULIST_WHY_MAX];
 	uint32_t beyond = 0, n;
+	if (c->follows && followed_cpus(inst, c, true, ret)) {
+		rp_idset_clear(ret);
+		return false;
+	}
+	if (c->follows)
+		return true;
 	if (!list || !cpulist_parse(list, ret, &beyond, why))
 		rp_idset_clear(ret);
 	n = rp_ids_count(rp_ids_of(ret));
@@ -129,9 +160,14 @@ void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, str
 		n = isolation_cores(&inst->plan->isolation, n);
 	ret->info = *info;
 	ret->n = 0;
+	ret->follows = false;
 	if (list_text(inst, info, inst->plan->named_key)) {
 		ret->class = CLASS_ANNOTATED;
 		ret->why = "CPUs named by its pod";
+	} else if (inst->plan->isolation.follow && follow_wants(&inst->h, info->pod)) {
+		ret->class = CLASS_ANNOTATED;
+		ret->follows = true;
+		ret->why = "CPUs chosen by the scheduler";
 	} else if (n > 0) {
 		ret->class = CLASS_INTEGER;
 		ret->why = "requests a whole number of CPUs as request and limit";

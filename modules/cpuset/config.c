@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "modules/cpuset/cpuset.h"
-#include <nri-rp/lib/section.h>
+#include "modules/lib/private/follow.h"
 
 static const struct rp_key keys[] = {
 	SECTION_KEY("coreIdsAnnotation", STRING, "Annotation with the CPUs of a pod's containers.",
@@ -34,6 +34,7 @@ static const struct rp_key keys[] = {
 		    "default true, unless parity is set."),
 	SECTION_PARITY,
 	ISOLATION_KEYS,
+	FOLLOW_KEY,
 	RELIEF_KEYS,
 	SECTION_KEY("updateDelay", DURATION,
 		    "Delay before shared containers get CPUs that other containers released, "
@@ -126,6 +127,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 	int32_t r = read_settings(h, p);
 	if (!r)
 		r = isolation_read(h, section, &p->isolation);
+	p->isolation.follow = config_flag(h, p, "followScheduler", 0);
 	if (!r)
 		r = read_cpus(h, p, past);
 	if (r)

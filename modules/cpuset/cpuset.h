@@ -62,6 +62,7 @@ struct looked {
 	struct rp_ctr_info info;
 	enum cpuset_class class;
 	uint32_t n; /* integer containers: number of CPUs */
+	bool follows; /* a scheduler chose the CPUs (followScheduler) */
 	bool forbids; /* the pod has a list of forbidden CPUs */
 	struct rp_idset forbidden;
 	const char *why; /* reason for the container's class */

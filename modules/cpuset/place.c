@@ -210,7 +210,9 @@ static int32_t place_annotated(struct rp_instance *inst, rp_txn txn, const struc
 	int32_t r = named_cpus(inst, c, &named);
 	if (!r)
 		r = move_victims(inst, txn, rp_ids_of(&named));
-	return r ? r : place_own(inst, txn, c, &named, "named by its pod");
+	return r ? r
+		 : place_own(inst, txn, c, &named,
+			     c->follows ? "chosen by the scheduler" : "named by its pod");
 }
 
 /* ---- shared containers, all classes ---------------------------------------------------------- */

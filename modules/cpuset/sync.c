@@ -34,7 +34,7 @@ static bool must_not_lose(const struct rp_instance *inst, const struct looked *c
 static int32_t sync_annotated(struct rp_instance *inst, rp_txn txn, const struct looked *c)
 {
 	struct rp_idset named;
-	int32_t r = must_not_lose(inst, c) ? named_cpus(inst, c, &named) : 0;
+	int32_t r = must_not_lose(inst, c) && !c->follows ? named_cpus(inst, c, &named) : 0;
 	if (r)
 		return r;
 	bool all = named_here(inst, c, &named);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include <nri-rp/lib/section.h>
+#include "modules/lib/private/follow.h"
 #include "modules/static/static.h"
 
 static const struct rp_key keys[] = {
@@ -40,6 +40,7 @@ static const struct rp_key keys[] = {
 		       "policies."),
 	SECTION_PARITY,
 	ISOLATION_KEYS,
+	FOLLOW_KEY,
 	RELIEF_KEYS,
 	SECTION_BOOL("disableCPUQuota", "false",
 		     "Containers with exclusive CPUs run without CPU quota."),
@@ -222,6 +223,7 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 		r = read_topology_manager(h, &s);
 	if (!r)
 		r = read_amounts(h, &s);
+	s.isolation.follow = section_bool(h, section, "followScheduler", false);
 	s.isolation.own_quota = true;
 	s.disable_quota |= s.isolation.no_quota;
 	if (!r)

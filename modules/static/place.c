@@ -31,7 +31,7 @@ static int32_t refuse_count(struct placing *p, uint32_t available)
 int64_t place_wanted(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	if (info->qos != RP_QOS_GUARANTEED || info->cpu_request <= 0 || info->cpu_request % 1000 ||
-	    !ctr_may_own_cpus(info))
+	    !ctr_may_own_cpus(info) || place_follows(inst, info))
 		return 0;
 	/* The size of a pod's set is rounded instead. The number of CPUs of a claim is fixed. */
 	int64_t n = info->cpu_request / 1000;

@@ -19,13 +19,12 @@ struct pod_record {
 };
 #define RECORD_HEAD offsetof(struct pod_record, w)
 
-static rp_ctr pod_owner(rp_pod pod)
+rp_ctr pod_set_owner(rp_pod pod)
 {
 	return pod | POD_OWNER;
 }
 
-/* Returns the number of the pod's group, derived from the pod's slot in the host's table. */
-static uint32_t pod_group(rp_pod pod)
+uint32_t pod_set_group(rp_pod pod)
 {
 	return 1 + (uint32_t)(pod & UINT32_MAX) % RP_GROUP_MAX;
 }
@@ -168,14 +167,14 @@ static int32_t pod_set_resize(struct rp_instance *inst, rp_txn txn, const struct
 		if (r)
 			return r;
 		rp_idset_andnot(&rest, rp_ids_of(&p->cpus), rp_ids_of(set));
-		owners_give(&inst->owners, rp_ids_of(&rest), pod_owner(info->pod));
+		owners_give(&inst->owners, rp_ids_of(&rest), pod_set_owner(info->pod));
 		return pod_set_write(inst, txn, info->pod, &p->cpus);
 	}
-	uint32_t spare = owners_owned(&inst->owners, pod_owner(info->pod), &rest);
+	uint32_t spare = owners_owned(&inst->owners, pod_set_owner(info->pod), &rest);
 	uint32_t less = n_set - (uint32_t)n < spare ? n_set - (uint32_t)n : spare;
 	if (!less || plan_take(inst->plan, rp_ids_of(&rest), less, &rest))
 		return 0;
-	owners_take(&inst->owners, pod_owner(info->pod), rp_ids_of(&rest));
+	owners_take(&inst->owners, pod_set_owner(info->pod), rp_ids_of(&rest));
 	rp_idset_andnot(set, rp_ids_of(set), rp_ids_of(&rest));
 	return pod_set_write(inst, txn, info->pod, set);
 }
@@ -207,7 +206,7 @@ int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 		return r;
 	struct rp_idset rest;
 	rp_idset_andnot(&rest, rp_ids_of(&p->cpus), rp_ids_of(&had));
-	owners_give(&inst->owners, rp_ids_of(&rest), pod_owner(info->pod));
+	owners_give(&inst->owners, rp_ids_of(&rest), pod_set_owner(info->pod));
 	char cpus[SET_TEXT_MAX];
 	modhost_note(&inst->h, info->ctr, "CPUs %s of the pod: %s",
 		     modhost_set_text(rp_ids_of(&p->cpus), cpus, sizeof cpus),
@@ -224,7 +223,7 @@ bool pod_set_exists(const struct rp_instance *inst, rp_pod pod)
 bool pod_set_rest(const struct rp_instance *inst, rp_pod pod, struct rp_idset *ret)
 {
 	return inst->plan->settings.pod_scope &&
-	       owners_owned(&inst->owners, pod_owner(pod), ret) > 0;
+	       owners_owned(&inst->owners, pod_set_owner(pod), ret) > 0;
 }
 
 bool pod_set_take(struct rp_instance *inst, const struct rp_ctr_info *info, struct rp_ids own,
@@ -254,7 +253,7 @@ void pod_set_return(struct rp_instance *inst, rp_pod pod, struct rp_ids released
 		return;
 	rp_idset_and(&set, rp_ids_of(&set), released);
 	rp_idset_andnot(&set, rp_ids_of(&set), rp_ids_of(&inst->owners.taken));
-	owners_give(&inst->owners, rp_ids_of(&set), pod_owner(pod));
+	owners_give(&inst->owners, rp_ids_of(&set), pod_set_owner(pod));
 }
 
 void pod_set_restore(struct rp_instance *inst)
@@ -272,7 +271,7 @@ void pod_set_restore(struct rp_instance *inst)
 			continue;
 		rp_idset_and(&set, rp_ids_of(&set), rp_ids_of(&usable));
 		rp_idset_andnot(&set, rp_ids_of(&set), rp_ids_of(&inst->owners.taken));
-		owners_give(&inst->owners, rp_ids_of(&set), pod_owner(pods[i]));
+		owners_give(&inst->owners, rp_ids_of(&set), pod_set_owner(pods[i]));
 	}
 	free(pods);
 }
@@ -280,7 +279,7 @@ void pod_set_restore(struct rp_instance *inst)
 bool pod_set_free(struct rp_instance *inst, rp_pod pod)
 {
 	struct rp_idset had;
-	return owners_release(&inst->owners, pod_owner(pod), &had) > 0;
+	return owners_release(&inst->owners, pod_set_owner(pod), &had) > 0;
 }
 
 /* ---- containers that share a set ------------------------------------------------------------- */
@@ -302,8 +301,9 @@ int32_t pod_set_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 	int32_t r = stage_shared(inst, txn, info, rest);
 	if (!r)
 		r = ctr_stage(&inst->h, txn, info->ctr,
-			      &(struct ctr_stage){
-				      .cpus = rest, .own = rest, .group = pod_group(info->pod)});
+			      &(struct ctr_stage){.cpus = rest,
+						  .own = rest,
+						  .group = pod_set_group(info->pod)});
 	if (r || !pod_set_read(inst, info->pod, &set))
 		return r;
 	return stage_pod_memory(inst, txn, info, rp_ids_of(&set));

@@ -14,6 +14,10 @@
 
 #include "modules/static/static.h"
 
+/* Returns the number that stands for a pod as owner of CPUs. */
+rp_ctr pod_set_owner(rp_pod pod);
+/* Returns the number of the pod's group, derived from the pod's slot in the host's table. */
+uint32_t pod_set_group(rp_pod pod);
 /*
  * Chooses the pod's set if the scope is pod and the pod has none. Returns 0, or -RP_ENOSPC with the
  * reason in p->text.

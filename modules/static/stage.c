@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/static/static.h"
+#include "modules/static/pod_set.h"
 
 #define QUOTA_PERIOD_US 100000
 #define QUOTA_MIN_US 1000
@@ -23,6 +23,7 @@ struct record {
 #define RECORD_VERSION 1u
 #define RECORD_MEMORY 0x1u /* memory nodes of the container were pinned */
 #define RECORD_QUOTA 0x2u /* CPU quota of the container was removed */
+#define RECORD_GROUP 0x4u /* container shared its CPUs with its pod */
 
 static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
@@ -98,25 +99,24 @@ int32_t stage_degraded(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const c
 	return inst->h.cache->set_degraded(inst->h.ctx, txn, ctr, reason);
 }
 
-int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			struct rp_ids cpus)
+/* Stages exclusive CPUs of a container, or of its group. lift: without CPU quota. */
+static int32_t stage_own(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 struct rp_ids cpus, bool lift, uint32_t group)
 {
 	const struct modhost *h = &inst->h;
-	const struct settings *s = &inst->plan->settings;
-	/* With rounding to whole cores, the quota keeps the container to its limit. */
-	bool lift = s->disable_quota && (s->isolation.threads < 2 ||
-					 (int64_t)rp_ids_count(cpus) * 1000 <= info->cpu_limit);
 	struct record was = {0}, rec = {.version = RECORD_VERSION};
 	(void)read_record(inst, info->ctr, &was);
 	struct rp_idset nodes;
 	memory_of(inst, info, cpus, &nodes);
-	rec.flags =
-		(lift ? RECORD_QUOTA : 0) | (rp_ids_empty(rp_ids_of(&nodes)) ? 0 : RECORD_MEMORY);
+	rec.flags = (lift ? RECORD_QUOTA : 0) | (group ? RECORD_GROUP : 0) |
+		    (rp_ids_empty(rp_ids_of(&nodes)) ? 0 : RECORD_MEMORY);
 	const char *blemish = blemish_of(inst, cpus);
 	if (blemish)
 		modhost_log(h, RP_LOG_WARNING, info->ctr, "%s", blemish);
-	int32_t r = ctr_stage(h, txn, info->ctr,
-			      &(struct ctr_stage){.cpus = cpus, .own = cpus, .degraded = blemish});
+	int32_t r =
+		ctr_stage(h, txn, info->ctr,
+			  &(struct ctr_stage){
+				  .cpus = cpus, .own = cpus, .group = group, .degraded = blemish});
 	if (!r)
 		r = stage_memory(inst, txn, info, &nodes, was.flags);
 	if (!r)
@@ -124,6 +124,22 @@ int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	if (!r)
 		r = ctr_set_data_sets(h, txn, info->ctr, rp_ids_none(), cpus);
 	return r ? r : ctr_set_record(h, txn, info->ctr, &rec, sizeof rec);
+}
+
+int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			struct rp_ids cpus)
+{
+	const struct settings *s = &inst->plan->settings;
+	/* With rounding to whole cores, the quota keeps the container to its limit. */
+	bool lift = s->disable_quota && (s->isolation.threads < 2 ||
+					 (int64_t)rp_ids_count(cpus) * 1000 <= info->cpu_limit);
+	return stage_own(inst, txn, info, cpus, lift, 0);
+}
+
+int32_t stage_followed(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		       struct rp_ids cpus)
+{
+	return stage_own(inst, txn, info, cpus, true, pod_set_group(info->pod));
 }
 
 int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -143,6 +159,8 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	struct rp_idset none;
 	rp_idset_clear(&none);
 	r = stage_memory(inst, txn, info, &none, was.flags);
+	if (!r && was.flags & RECORD_GROUP)
+		r = h->cache->set_group(h->ctx, txn, info->ctr, 0);
 	if (!r)
 		r = stage_quota(inst, txn, info, 0, was.flags);
 	return r ? r : h->cache->set_private(h->ctx, txn, info->ctr, NULL, 0);

@@ -84,6 +84,12 @@ static int32_t static_follow(struct rp_instance *inst, rp_txn txn, const struct 
 static int32_t static_share(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset shared;
+	if (place_follows(inst, info)) {
+		int32_t e = place_followed(inst, info, &shared);
+		inst->counters.placed += !e;
+		inst->counters.refused += e != 0;
+		return e ? e : stage_followed(inst, txn, info, rp_ids_of(&shared));
+	}
 	if (pod_set_shares(inst, info, &shared))
 		return pod_set_stage(inst, txn, info, rp_ids_of(&shared));
 	plan_shared(inst->plan, &inst->owners, &shared);
@@ -151,8 +157,8 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		(void)owners_release(&inst->owners, info->ctr, &own);
 		pod_set_return(inst, info->pod, rp_ids_of(&own));
 		/* A pod that gets no CPU set for lack of CPUs uses the shared CPUs. */
-		if ((info->flags & RP_CTR_POD_RESOURCES) && pod_set_ensure(inst, txn, info, &p) &&
-		    pod_set_exists(inst, info->pod))
+		if ((info->flags & RP_CTR_POD_RESOURCES) && !place_follows(inst, info) &&
+		    pod_set_ensure(inst, txn, info, &p) && pod_set_exists(inst, info->pod))
 			return modhost_fail(&inst->h, -RP_ENOSPC, "the pod's own CPUs: %s", p.text);
 	}
 	int32_t r = n ? give_exclusive(inst, txn, info) : 0;

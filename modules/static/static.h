@@ -22,6 +22,7 @@
  *	          place_huge        NUMA nodes with the huge pages of a container
  *	          place_devices     NUMA nodes of the devices of a container
  *	          place_relief      moves that let a container fit into one NUMA node
+ *	          place_follow      pods whose CPUs a scheduler chose
  *	pod_set   CPU sets of pods (topologyManagerScope: pod)
  *	stage     staging into the transaction
  *	sync      placement of all containers
@@ -143,6 +144,12 @@ int64_t place_wanted(const struct rp_instance *inst, const struct rp_ctr_info *i
  * with the reason in p->text.
  */
 int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placing *p);
+/* Returns true if a scheduler chose the CPUs of the container's pod (place_follow.c). */
+bool place_follows(const struct rp_instance *inst, const struct rp_ctr_info *info);
+/* Makes the pod the owner of the CPUs that a scheduler chose, and stores them. Returns 0, or an
+ * error with a message; the owners are then unchanged. */
+int32_t place_followed(struct rp_instance *inst, const struct rp_ctr_info *info,
+		       struct rp_idset *ret);
 /* Writes the reason of a refusal and returns -RP_ENOSPC. */
 __attribute__((format(printf, 2, 3))) int32_t place_refuse(struct placing *p, const char *fmt, ...);
 /* Chooses p->n of the candidates from the NUMA nodes that the topology manager policy selects. */
@@ -179,6 +186,9 @@ void place_explain_shared(struct rp_instance *inst, const struct rp_ctr_info *in
 /* Stages exclusive CPUs of a container, with memory nodes, quota, status and record. */
 int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			struct rp_ids cpus);
+/* Stages the CPUs that a scheduler chose for the container's pod, without CPU quota. */
+int32_t stage_followed(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		       struct rp_ids cpus);
 /*
  * Stages the shared CPUs for a container and reverts what stage_exclusive() staged for it earlier.
  */

@@ -9,6 +9,8 @@
 #include "modules/lib/private/adopt.h"
 #include "modules/static/pod_set.h"
 
+#define FOLLOW_TEXT "the CPUs that the scheduler chose are not usable; it runs on shared CPUs"
+
 /*
  * Returns the exclusive CPUs of a container. CPUs assigned by another policy are adopted if this
  * policy could have chosen them. Which of them that policy treated as exclusive is unknown, so only
@@ -56,6 +58,30 @@ static int32_t sync_keep_one(struct rp_instance *inst, rp_txn txn, const struct 
 	if (still_right(inst, own, place_wanted(inst, info)))
 		owners_give(&inst->owners, own, info->ctr);
 	return 0;
+}
+
+/* Registers the CPUs that schedulers chose, before all other exclusive CPUs. */
+static int32_t sync_follow_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			       const struct life_walk *w)
+{
+	struct rp_idset cpus;
+	(void)txn;
+	(void)w;
+	if (place_follows(inst, info))
+		(void)place_followed(inst, info, &cpus);
+	return 0;
+}
+
+/* Stages a container on the CPUs that a scheduler chose, if its pod owns them. Returns true if so,
+ * with the result in *ret. */
+static bool sync_stage_followed(struct rp_instance *inst, rp_txn txn,
+				const struct rp_ctr_info *info, int32_t *ret)
+{
+	struct rp_idset own;
+	if (!owners_owned(&inst->owners, pod_set_owner(info->pod), &own))
+		return false;
+	*ret = stage_followed(inst, txn, info, rp_ids_of(&own));
+	return true;
 }
 
 /*
@@ -108,15 +134,21 @@ static int32_t stage_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	const struct syncing *s = w->arg;
 	struct rp_idset own;
 	int32_t r = 0;
+	bool follows = place_follows(inst, info);
+	if (follows && sync_stage_followed(inst, txn, info, &r))
+		return r;
 	if (owners_owned(&inst->owners, info->ctr, &own)) {
 		if (!inst->synced && rp_ids_subset(rp_ids_of(&own), rp_ids_of(&s->kept)))
 			modhost_note(&inst->h, info->ctr, "keeps its exclusive CPUs");
 		return stage_exclusive(inst, txn, info, rp_ids_of(&own));
 	}
-	if (pod_set_shares(inst, info, &own))
+	if (!follows && pod_set_shares(inst, info, &own))
 		return pod_set_stage(inst, txn, info, rp_ids_of(&own));
-	inst->waiting = inst->waiting || !s->enough;
-	if (!place_wanted(inst, info)) {
+	inst->waiting = inst->waiting || follows || !s->enough;
+	if (follows) {
+		modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, FOLLOW_TEXT);
+		r = stage_degraded(inst, txn, info->ctr, FOLLOW_TEXT);
+	} else if (!place_wanted(inst, info)) {
 		place_explain_shared(inst, info);
 		r = stage_degraded(inst, txn, info->ctr, s->enough ? NULL : SHARED_EMPTY_TEXT);
 	}
@@ -132,6 +164,8 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	owners_clear(&inst->owners);
 	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);
 	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &s.common);
+	w.each = sync_follow_one;
+	r = r ? r : life_walk(inst, txn, w);
 	w.each = sync_keep_one;
 	r = r ? r : life_walk(inst, txn, w);
 	s.kept = inst->owners.taken;
@@ -151,7 +185,12 @@ static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	(void)w;
 	if (owners_owned(&inst->owners, info->ctr, &own))
 		return 0;
-	if (place_wanted(inst, info)) {
+	if (place_follows(inst, info)) {
+		if (!(info->flags & RP_CTR_DEGRADED))
+			return 0;
+		if (!place_followed(inst, info, &own))
+			return stage_followed(inst, txn, info, rp_ids_of(&own));
+	} else if (place_wanted(inst, info)) {
 		if (!try_exclusive(inst, txn, info, &p))
 			return stage_exclusive(inst, txn, info, rp_ids_of(&p.cpus));
 	} else if (!(info->flags & RP_CTR_DEGRADED)) {

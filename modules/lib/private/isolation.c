@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "modules/lib/private/follow.h"
 #include "modules/lib/private/irq.h"
 #include "modules/lib/private/isolation_files.h"
 
@@ -191,9 +192,10 @@ static bool isolation_owns_all(const struct rp_ctr_info *info)
 
 /* Lifts or restores the quota of a container that has one. */
 static int32_t isolation_stage_quota(const struct modhost *h, rp_txn txn,
-				     const struct rp_ctr_info *info, bool off)
+				     const struct isolation_keys *k, const struct rp_ctr_info *info)
 {
-	bool lift = off && isolation_owns_all(info);
+	bool follows = k->follow && !rp_ids_empty(info->exclusive) && follow_wants(h, info->pod),
+	     lift = follows || (k->no_quota && isolation_owns_all(info));
 	if (info->asked_quota <= 0 || lift == (info->quota == -1))
 		return 0;
 	int32_t r =
@@ -209,22 +211,23 @@ static int32_t isolation_stage(struct rp_instance *inst, rp_txn txn, bool all)
 {
 	const struct modhost *h = &isolation_life(inst)->h;
 	const struct isolation_keys *k = isolation_keys_of(inst);
-	struct isolation *s = isolation_state(inst, k->no_quota);
+	bool lifts = k->no_quota || k->follow;
+	struct isolation *s = isolation_state(inst, lifts);
 	struct ctr_list own = {0}, *list = s ? &s->list : &own;
 	int32_t r = 0;
 	if (k->own_quota)
 		return 0;
 	/* A sync also restores quotas that an earlier process lifted. */
-	if (!k->no_quota && !(s && s->lifted) && !all)
+	if (!lifts && !(s && s->lifted) && !all)
 		return 0;
 	int32_t n = ctr_list(h, list, RP_ORDER_CREATED);
 	for (int32_t i = 0; i < n && !r; i++) {
 		struct rp_ctr_info info;
 		if (isolation_look(inst, list->ctrs[i], &info))
-			r = isolation_stage_quota(h, txn, &info, k->no_quota);
+			r = isolation_stage_quota(h, txn, k, &info);
 	}
 	if (s)
-		s->lifted = k->no_quota;
+		s->lifted = lifts;
 	ctr_list_free(&own);
 	return n < 0 ? n : r;
 }

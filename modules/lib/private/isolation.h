@@ -52,6 +52,7 @@
 struct isolation_keys {
 	bool no_quota, host_away, partition, kernel_away, idle;
 	bool own_quota; /* the policy lifts quotas itself */
+	bool follow; /* no quota for containers whose CPUs a scheduler chose (follow.h) */
 	uint32_t threads; /* siblings: own: CPUs of the cores that containers get; otherwise 0 */
 	uint32_t n_slices;
 	char slices[ISOLATION_SLICES_MAX][ISOLATION_SLICE_MAX];

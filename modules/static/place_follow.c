@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods whose CPUs a scheduler chose (followScheduler). The pod owns the CPUs, as with pod_set.h, and
+ * all of its containers run on them as a group. place_followed() does not stage.
+ */
+#include "modules/lib/private/follow.h"
+#include "modules/static/pod_set.h"
+
+#define SET_TEXT_MAX 128u
+
+bool place_follows(const struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	return inst->plan->settings.isolation.follow && !(info->flags & RP_CTR_CLAIM) &&
+	       follow_wants(&inst->h, info->pod);
+}
+
+int32_t place_followed(struct rp_instance *inst, const struct rp_ctr_info *info,
+		       struct rp_idset *ret)
+{
+	const struct modhost *h = &inst->h;
+	const struct rp_plan *p = inst->plan;
+	struct rp_idset own, taken, usable, shared;
+	char text[SET_TEXT_MAX];
+	(void)owners_owned(&inst->owners, pod_set_owner(info->pod), &own);
+	rp_idset_andnot(&taken, rp_ids_of(&inst->owners.taken), rp_ids_of(&own));
+	rp_idset_or(&usable, rp_ids_of(&p->all), rp_ids_of(&p->iso));
+	const struct follow_limits l = {.online = rp_ids_of(&p->machine->online),
+					.available = rp_ids_of(&usable),
+					.reserved = rp_ids_of(&p->reserved),
+					.taken = rp_ids_of(&taken)};
+	int32_t r = follow_cpus(h, info->pod, &l, ret);
+	if (r)
+		return r;
+	if (!isolation_permits(h, &p->settings.isolation, rp_ids_of(ret)))
+		return modhost_fail(h, -RP_EINVAL,
+				    "annotation " FOLLOW_ANNOTATION ": names parts of cores, and "
+				    "isolation.siblings is own");
+	owners_take(&inst->owners, pod_set_owner(info->pod), rp_ids_of(&own));
+	plan_shared(p, &inst->owners, &shared);
+	if (rp_ids_subset(rp_ids_of(&shared), rp_ids_of(ret))) {
+		owners_give(&inst->owners, rp_ids_of(&own), pod_set_owner(info->pod));
+		return modhost_fail(h, -RP_ENOSPC, SHARED_LEFT_TEXT);
+	}
+	owners_give(&inst->owners, rp_ids_of(ret), pod_set_owner(info->pod));
+	modhost_note(h, info->ctr, "CPUs %s chosen by the scheduler",
+		     modhost_set_text(rp_ids_of(ret), text, sizeof text));
+	return 0;
+}
