@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods whose CPUs a scheduler chose (followScheduler). The pod owns the CPUs, as with pod_set.h, and
- * all of its containers run on them as a group. place_followed() does not stage.
+ * Pods whose CPUs a scheduler chose (followScheduler). The pod owns the CPUs, as with pod_set.h,
+ * and all of its containers run on them as a group. place_followed() does not stage.
  */
 #include "modules/lib/private/follow.h"
 #include "modules/static/pod_set.h"
