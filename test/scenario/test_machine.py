@@ -72,6 +72,27 @@ def test_memory_that_is_plugged_in_counts(node):
     assert requested('default/b/b0') == pytest.approx(2 * requested('default/a/a0'), rel=0.01)
 
 
+@pytest.mark.parametrize('policy, section', [
+    ('static', {'pinMemory': True}), ('topology-aware', {}), ('cpuset', None),
+    ('balloons', {'balloonTypes': [{'name': 'q', 'minCPUs': 4, 'maxCPUs': 4, 'namespaces': ['*'], 'preferNewBalloons': True}]})])
+def test_cpus_of_nodes_without_memory(make_node, policy, section):
+    """Nodes 1 and 3 have no memory: that of the nearest node is used."""
+    node = make_node(None, start=False, machine='n4c16')
+    nodes = pathlib.Path(node.paths['root'], 'sys/devices/system/node')
+    for n in (1, 3):
+        (nodes / ('node%d/meminfo' % n)).write_text(''.join('Node %d %s: 0 kB\n' % (n, x) for x in ('MemTotal', 'MemFree', 'MemUsed')))
+    for name in ('has_memory', 'has_normal_memory'):
+        (nodes / name).write_text('0,2\n')
+    node.run('write-config', {'policy': policy, policy: {} if section is None else {'reservedResources': {'cpu': 'cpuset:0'}, **section}})
+    node.start()
+    for i, cpus in enumerate(('3', '4', '4')):
+        node.create('p%d' % i, ctr('c', cpus, '64Mi'))
+    near = {cpu: 0 if cpu < 8 else 2 for cpu in range(16)}
+    for i in range(3):
+        assert node.mems('p%d/c' % i) == {near[cpu] for cpu in node.cpus('p%d/c' % i)}
+    assert any(node.cpus('p%d/c' % i) <= {4, 5, 6, 7, 12, 13, 14, 15} for i in range(3))
+
+
 @pytest.mark.parametrize('machine', [
     {'base': 'n4c16', 'offline': '1,3,5,7'},
     {'base': 'n4c16', 'isolated': '8-15'},

@@ -122,6 +122,7 @@ void reader_hide_device_memory(struct reader *r)
 	}
 	if (rp_ids_empty(rp_ids_of(&hidden)))
 		return;
+	t->hides_memory = true;
 	(void)rp_ids_format(rp_ids_of(&hidden), text, sizeof text);
 	reader_note(r, "memory nodes of devices, which containers do not use: %s", text);
 }

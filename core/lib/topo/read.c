@@ -277,6 +277,11 @@ bool topo_set_device_nodes(struct topo *t, const char *setting)
 	return true;
 }
 
+bool topo_hides_memory(const struct topo *t)
+{
+	return t->hides_memory;
+}
+
 /* Reads a snapshot. old: the previous one, whose settings apply, or NULL. */
 static int read_after(const struct topo *old, const struct fs_root *root, size_t memory_max,
 		      uint64_t generation, struct topo **ret, struct err *err)

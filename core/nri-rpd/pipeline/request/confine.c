@@ -7,6 +7,9 @@
  *
  * Containers whose CPUs are to be preserved are not confined. One that was confined before a policy
  * preserved its CPUs remains confined as long as exclusive CPUs exist.
+ *
+ * On machines with memory nodes of devices, containers whose memory no policy has pinned are kept
+ * to the other memory nodes.
  */
 #include <utlist.h>
 
@@ -96,12 +99,30 @@ void confine_unknown(struct pipeline *p)
 	p->requests.maybe_unpinned = p->requests.maybe_confined = true;
 }
 
+/* Keeps the containers that the decision touches off the memory of devices. */
+static int confine_memory(struct pipeline *p, struct err *err)
+{
+	struct cache *cache = p->env.cache;
+	if (!topo_hides_memory(p->env.topo))
+		return 0;
+	for (const struct stage *s = txn_touched(p->txn); s; s = s->link) {
+		struct decision *d = txn_stage(p->txn, s->ctr);
+		if (!ctr_live(d->state) || d->mems || s->ctr->flags & RP_CTR_PRESERVE_MEM)
+			continue;
+		txn_put_set(cache, &d->mems,
+			    intern_get(cache_sets(cache), decide_invariants(p).mem_nodes));
+		if (!d->mems)
+			return err_errno(err, -ENOMEM, "container %s", s->ctr->full_name);
+	}
+	return 0;
+}
+
 int confine(struct pipeline *p, struct err *err)
 {
 	struct ctr *ctr;
-	int r = 0;
-	if (!is_needed(p))
-		return 0;
+	int r = confine_memory(p, err);
+	if (r || !is_needed(p))
+		return r;
 	bool owned = anybody_owns(p);
 	struct iset *cpus =
 		owned ? unowned_cpus(p)
