@@ -12,7 +12,8 @@
 struct iset *unowned_cpus(struct pipeline *p);
 
 /* Confines unpinned containers to CPUs that no container owns, and to memory that belongs to no
- * device: the last step of a decision, before the invariants are checked. -ENOSPC: no CPU is left for the container that is being created. */
+ * device: the last step of a decision, before the invariants are checked. -ENOSPC: no CPU is left
+ * for the container that is being created. */
 int confine(struct pipeline *p, struct err *err);
 
 /* Makes the next confine() check all containers. Call this after a dropped decision or when the set
