@@ -95,6 +95,30 @@ def test_huge_pages_that_the_runtime_does_not_report(make_node):
             c.node.reject('p4', ctr('c', '1', '64Mi'), error='huge pages', uid='uid-p4')
 
 
+def test_huge_pages_of_a_pod_itself(make_node):
+    """They count once, although the runtime reports them for each container."""
+    section = {'reservedResources': {'cpu': 'cpuset:0'}, 'pinMemory': True, 'topologyManagerPolicy': 'restricted'}
+    machine = {'base': 'n4c16', 'memory': '16Gi', 'hugepages': {'1Gi': 4}}
+    with PodsKubelet() as kubelet:
+        c = Alone(make_node(None, start=False, machine=machine), kubelet, {'policy': 'static', 'static': section})
+        with c.agent:
+            own = {'cpu': '3', 'memory': '1Gi', 'hugepages-1Gi': '3Gi'}
+            for name in 'pq':
+                kubelet.put(name, *(('c%d' % i, {'cpu': '1', 'memory': '64Mi'}, {'cpu': '1', 'memory': '64Mi'}) for i in range(2)), own=(own, own))
+            c.knows(2)
+            for name in 'pq':
+                c.node.create(name, *(ctr('c%d' % i, '1', '64Mi', hugepages={'1GB': 3 << 30}) for i in range(2)), uid='uid-' + name,
+                              resources={'cpu': '3', 'memory': '1Gi'})
+            assert len({min(c.node.mems(name + '/c0')) for name in 'pq'}) == 2
+            needs = {'cpu': '1', 'memory': '64Mi', 'hugepages-1Gi': '4Gi'}
+            for name in 'rst':
+                kubelet.put(name, ('c', needs, needs))
+            c.knows(5)
+            for name in 'rs':
+                c.node.create(name, ctr('c', '1', '64Mi'), uid='uid-' + name)
+            c.node.reject('t', ctr('c', '1', '64Mi'), error='2 pages left, 4 are requested', uid='uid-t')
+
+
 @pytest.mark.parametrize('cpus, expected', [((3, 1, 1), ({1, 2, 3}, {4}, {5})), ((3, None, None), ({1, 2, 3}, {4, 5}, {4, 5})),
                                             ((None, None, None), ({1, 2, 3, 4, 5},) * 3), ((3, 2, None), None)])
 def test_the_table_of_kep_5526(make_node, cpus, expected):

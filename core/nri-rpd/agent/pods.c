@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/lib/wire/agent_protocol.h"
+#include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/cleanup.h"
@@ -91,9 +92,10 @@ static enum fed_kind kind_of(Agent__PodContainerKind kind)
 
 static int take_ctr(struct arena *a, const Agent__PodContainer *m, struct fed_ctr *ret)
 {
-	size_t n = m->n_requests + m->n_limits;
+	/* the pod's own huge pages may be added */
+	size_t n = m->n_requests + m->n_limits + HUGE_SIZES_MAX + 1;
 	struct fed_amount *extended =
-		arena_array(a, n < FEED_AMOUNTS_MAX ? n + 1 : FEED_AMOUNTS_MAX, sizeof *extended);
+		arena_array(a, n < FEED_AMOUNTS_MAX ? n : FEED_AMOUNTS_MAX, sizeof *extended);
 	if (!extended)
 		return -ENOMEM;
 	*ret = (struct fed_ctr){.name = m->name, .kind = kind_of(m->kind), .extended = extended};
@@ -106,8 +108,37 @@ static int take_ctr(struct arena *a, const Agent__PodContainer *m, struct fed_ct
 	return r;
 }
 
-/* Takes the pod's own CPU and memory; its huge pages are counted with its containers'. */
-static int take_own(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret)
+/* Counts the pod's own huge pages that no container requests itself with the first container. */
+static int take_own_pages(const struct fed_ctr *own, struct fed_pod *pod, struct fed_ctr *ctrs)
+{
+	struct fed_ctr *first = ctrs;
+	uint32_t n = 0;
+	while (first < ctrs + pod->n_ctrs && first->kind != FED_APP)
+		first++;
+	for (uint32_t i = 0; i < own->n_extended && first < ctrs + pod->n_ctrs; i++) {
+		const struct fed_amount *e = &own->extended[i];
+		int64_t left = e->request, request, limit;
+		if (!str_has_prefix(e->name, HUGE_RESOURCE) ||
+		    !hugepages_size(e->name + strlen(HUGE_RESOURCE)))
+			continue;
+		for (uint32_t k = 0; k < pod->n_ctrs; k++)
+			if (ctrs[k].kind != FED_INIT &&
+			    !fed_extended(&ctrs[k], e->name, &request, &limit))
+				left -= request;
+		if (left <= 0)
+			continue;
+		int64_t *to = amount_of(first, (struct fed_amount *)(uintptr_t)first->extended,
+					e->name, false);
+		if (!to || n++ == HUGE_SIZES_MAX)
+			return -E2BIG;
+		*to += left;
+	}
+	return 0;
+}
+
+/* Takes the pod's own CPU, memory and huge pages. */
+static int take_own(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret,
+		    struct fed_ctr *ctrs)
 {
 	struct fed_amount *others = arena_array(a, FEED_AMOUNTS_MAX, sizeof *others);
 	struct fed_ctr own = {.name = "", .extended = others};
@@ -119,7 +150,7 @@ static int take_own(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret
 	default_requests(&own, others);
 	ret->own = own.needs;
 	ret->has_own = own.needs.cpu_request || own.needs.mem_request;
-	return r;
+	return r ? r : take_own_pages(&own, ret, ctrs);
 }
 
 static int take_pod(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret)
@@ -147,7 +178,7 @@ static int take_pod(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret
 			return r;
 		ret->n_ctrs++;
 	}
-	return m->n_requests || m->n_limits ? take_own(a, m, ret) : 0;
+	return m->n_requests || m->n_limits ? take_own(a, m, ret, ctrs) : 0;
 }
 
 int agent_decode_pods(struct arena *a, const uint8_t *data, size_t n, struct fed_message *ret)

@@ -583,7 +583,7 @@ static int told_needs(const struct cache *c, struct ctr *ctr, struct needs *ret,
 	*ret_init = fed->kind == FED_INIT;
 	ctr->flags |= pod->has_own ? RP_CTR_POD_RESOURCES : 0u;
 	ctr->pod_cpu_extra = fed_cpu_extra(pod, fed);
-	if (hugepages_set_fed(ctr, fed))
+	if (hugepages_set_fed(ctr, pod, fed))
 		log_warning("%s: out of memory for its huge pages", ctr->full_name);
 	return 0;
 }

@@ -13,8 +13,6 @@
 #include "core/nri-rpd/cache/internal.h"
 #include "core/nri-rpd/cache/txn.h"
 
-#define RESOURCE "hugepages-"
-
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 uint64_t hugepages_size(const char *text)
@@ -184,8 +182,8 @@ static void huge_add(const struct fed_ctr *fed, struct huge *ret)
 {
 	for (uint32_t i = 0; i < fed->n_extended; i++) {
 		const struct fed_amount *e = &fed->extended[i];
-		uint64_t page = str_has_prefix(e->name, RESOURCE)
-					? hugepages_size(e->name + strlen(RESOURCE))
+		uint64_t page = str_has_prefix(e->name, HUGE_RESOURCE)
+					? hugepages_size(e->name + strlen(HUGE_RESOURCE))
 					: 0;
 		uint32_t at = 0;
 		while (at < ret->n && ret->of[at].page != page)
@@ -199,12 +197,13 @@ static void huge_add(const struct fed_ctr *fed, struct huge *ret)
 	}
 }
 
-int hugepages_set_fed(struct ctr *ctr, const struct fed_ctr *fed)
+int hugepages_set_fed(struct ctr *ctr, const struct fed_pod *pod, const struct fed_ctr *fed)
 {
 	struct huge huge = {.n = 0};
-	if (!ctr->huge)
-		huge_add(fed, &huge);
-	return huge.n ? hugepages_set(ctr, &huge) : 0;
+	if (ctr->huge && !pod->has_own)
+		return 0;
+	huge_add(fed, &huge);
+	return hugepages_set(ctr, &huge);
 }
 
 /* Adds up the huge pages that the containers of a pod request, as the cluster reports it. */
@@ -233,8 +232,8 @@ static int check_size(struct cache *c, const struct topo *t, const struct ctr *c
 		return 0;
 	(void)rp_ids_format(nodes, set, sizeof set);
 	(void)snprintf(why, size,
-		       RESOURCE "%s: memory nodes %s have %" PRIu64 " pages left, %" PRIu64
-				" are requested",
+		       HUGE_RESOURCE "%s: memory nodes %s have %" PRIu64 " pages left, %" PRIu64
+				     " are requested",
 		       hugepages_text(want->page, page), set, has / want->page,
 		       want->bytes / want->page);
 	return -ENOSPC;

@@ -16,6 +16,7 @@
 #include "core/lib/topo/topo.h"
 #include "core/nri-rpd/cache/cache.h"
 
+#define HUGE_RESOURCE "hugepages-" /* name of the resource, before the page size */
 #define HUGE_SIZE_TEXT 24u /* bytes of a page size as text, with the NUL */
 
 /* Pages of one size on one node, in bytes. */
@@ -30,9 +31,11 @@ uint64_t hugepages_size(const char *text);
 const char *hugepages_text(uint64_t page, char text[HUGE_SIZE_TEXT]);
 /* Stores the requests of a container. -ENOMEM. */
 int hugepages_set(struct ctr *ctr, const struct huge *huge);
+struct fed_pod;
 struct fed_ctr;
-/* Stores the requests that the pod feed has, if the runtime has reported none. -ENOMEM. */
-int hugepages_set_fed(struct ctr *ctr, const struct fed_ctr *fed);
+/* Stores the requests that the pod feed has, if the runtime has reported none, or has reported
+ * those of the pod for each container. -ENOMEM. */
+int hugepages_set_fed(struct ctr *ctr, const struct fed_pod *pod, const struct fed_ctr *fed);
 /* Counts the huge pages of a size on a node, leaving out the pages of container `but` (NULL: none).
  * -ENOENT: the node has no pages of this size. */
 int hugepages_count(struct cache *c, const struct topo *t, uint32_t node, uint64_t page,

@@ -43,7 +43,7 @@ static void feed_count_pages(struct pipeline *p, const struct fed_pod *fed)
 	const struct pod *pod = cache_pod_by_uid(p->env.cache, fed->uid);
 	for (struct ctr *ctr = pod ? pod->ctrs : NULL; ctr; ctr = ctr->pod_next) {
 		const struct fed_ctr *of = fed_ctr(fed, ctr->name);
-		if (of && hugepages_set_fed(ctr, of))
+		if (of && hugepages_set_fed(ctr, fed, of))
 			log_warning("%s: out of memory for its huge pages", ctr->full_name);
 	}
 }

@@ -216,8 +216,6 @@ static void fill_resources(const struct needs *w, struct res_desc *ret)
 	ret->period = PERIOD_US;
 }
 
-#define HUGE_PREFIX "hugepages-"
-
 /* Reads the limits of huge pages of a container. */
 static int fill_huge(struct reading *rd, rp_cfg ctr, struct huge *ret)
 {
@@ -226,9 +224,9 @@ static int fill_huge(struct reading *rd, rp_cfg ctr, struct huge *ret)
 	for (uint32_t i = 0; i < n && ret->n < HUGE_SIZES_MAX; i++) {
 		const char *key = conf_key(limits, i);
 		int64_t bytes = conf_value(conf_item(limits, i), RP_T_BYTES, -1);
-		if (!str_has_prefix(key, HUGE_PREFIX))
+		if (!str_has_prefix(key, HUGE_RESOURCE))
 			continue;
-		uint64_t page = hugepages_size(key + strlen(HUGE_PREFIX));
+		uint64_t page = hugepages_size(key + strlen(HUGE_RESOURCE));
 		if (!page || bytes < 0 || (uint64_t)bytes % page)
 			return err_set(rd->err, -EINVAL,
 				       "container %s: %s: expected a multiple of the page size",
