@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live map over HTTP: who is answered, what is told, what happens to clients of all kinds, and the page in a real browser."""
 import json
+import pathlib
 import re
 import socket
 import stat
@@ -14,6 +15,7 @@ from operator_tools import ANSWER_S, ctl, free_port, http_connect, http_raw
 from simnode import ctr, eventually
 
 TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+LARGEST = str(pathlib.Path(__file__).resolve().parents[2] / 'conf/machines/c4096.yaml')
 STREAMS_MAX, REQUESTS_MAX, TEXT_MAX = 8, 16, 256 << 10
 POD = """apiVersion: v1
 kind: Pod
@@ -317,6 +319,18 @@ def test_page_shows_what_happens(mapped, page):
     page.until(classes(other) + ".includes('own')")
     node.delete('b')
     page.until('!' + classes(other) + ".includes('own')")
+
+
+def test_page_fits_the_window(mapped, page):
+    """All CPUs of the largest machine, without scrolling, and all of them apart."""
+    node, address = mapped(machine=LARGEST)
+    node.create('a', ctr('a0', '8', '64Mi'))
+    page.call('Emulation.setDeviceMetricsOverride', width=1440, height=900, deviceScaleFactor=1, mobile=False)
+    opened(page, address)
+    assert page.evaluate("document.querySelectorAll('#machine .cpu').length") == 4096
+    assert page.evaluate("((m) => m.scrollHeight <= m.clientHeight && m.scrollWidth <= m.clientWidth)(document.querySelector('#machine'))")
+    assert page.evaluate("document.querySelector('[data-cpu=\"0\"]').offsetWidth") >= 6 and 'own' in page.evaluate(classes(min(node.cpus('a/a0'))))
+    node.abandon()
 
 
 def test_page_goes_back_in_time(mapped, page):

@@ -80,10 +80,10 @@ function drawCpu(c) {
 
 function drawGroup(g) {
 	if (g.cpu) return drawCpu(g.cpu);
-	const cores = g.children[0].level === 'core';
-	const inner = make('div', {class: 'children' + (cores ? ' cores' : '')}, ...g.children.map(drawGroup));
-	const n = g.children.length;
-	inner.style.gridTemplateColumns = `repeat(${g.level === 'core' ? n : columns(n, state.stretch)}, max-content)`;
+	const cpus = g.children[0].level === 'core' || g.children[0].cpu;
+	const inner = make('div', {class: 'children' + (cpus ? ' cores' : '')}, ...g.children.map(drawGroup));
+	const n = g.children.length, stretch = cpus || state.topology.cpus.length <= SHAPES_CPUS_MAX ? state.stretch : 1;
+	inner.style.gridTemplateColumns = `repeat(${g.level === 'core' ? n : columns(n, stretch)}, max-content)`;
 	const label = LABEL[g.level] ? make('div', {class: 'label'}, LABEL[g.level](g)) : null;
 	if (label && g.level === 'node') label.dataset.node = g.id;
 	return make('div', {class: 'group ' + g.level, role: 'presentation'}, label, inner);
@@ -107,7 +107,8 @@ function drawMachine() {
 // Returns the largest size with which all CPUs have room; CELL_MIN if there is none.
 function largest() {
 	const top = $('machine');
-	let fits = CELL_MIN, tooLarge = CELL_FIT_MAX + 1;
+	const most = Math.ceil(Math.sqrt(top.clientWidth * top.clientHeight / state.cells.size));
+	let fits = CELL_MIN, tooLarge = Math.max(CELL_MIN, Math.min(CELL_FIT_MAX, most)) + 1;
 	while (tooLarge - fits > 1) {
 		const size = (fits + tooLarge) >> 1;
 		setSize(size);
