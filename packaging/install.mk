@@ -76,6 +76,7 @@ install-node: all kubernetes $(UNITS) $(DROPINS) $(FISH) $(O)/completion/_nri-rp
 	$(call put,644,$(O)/completion/_nri-rp,$(ZSHDIR))
 	$(call put,644,$(FISH),$(FISHDIR))
 	$(call put,644,README.md,$(DOCDIR))
+	$(call put,644,$(sort $(wildcard man/*.svg man/*.png)),$(DOCDIR)/man)
 	$(Q)cd $(O)/kubernetes && find . -type f -exec $(INSTALL) -D -m 644 {} $(DESTDIR)$(DATADIR)/kubernetes/{} \;
 	$(call put,644,packaging/sysusers.d/nri-rp.conf,$(PREFIX)/lib/sysusers.d)
 	$(call put,644,packaging/tmpfiles.d/nri-rp.conf,$(PREFIX)/lib/tmpfiles.d)
