@@ -207,3 +207,5 @@ $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_agent_*.c)): LIBS_DA
 AGENT_FUZZ := $(foreach d,fuzz-bin fuzz-replay,$(O)/$(d)/fuzz_agent $(O)/$(d)/fuzz_kube $(O)/$(d)/fuzz_plugins $(O)/$(d)/fuzz_lister)
 $(AGENT_FUZZ): $(AGENT_OBJS)
 $(AGENT_FUZZ): LIBS_DAEMON += -lnghttp2 -lcurl
+# The other objects of the agent are its stand-ins.
+$(O)/fuzz-bin/fuzz_dra $(O)/fuzz-replay/fuzz_dra: $(O)/core/nri-rp-agent/claim_work.o $(O)/core/nri-rp-agent/claim_object.o
