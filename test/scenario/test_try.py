@@ -244,7 +244,7 @@ def test_init_containers_and_sidecars(make_node, manifest):
     assert not sets['default/web/side'] & (sets['default/web/app'] | sets['default/web/init3'])
 
 
-def test_huge_pages(make_node, manifest):
+def test_huge_pages(make_node, manifest, tmp_path):
     """Two nodes have six pages, and one container of that size leaves two nodes with four each."""
     node = make_node(STATIC, machine={'base': 'n4c16', 'hugepages': {'1Gi': 4}})
     app = {'name': 'app', 'resources': {'limits': {'cpu': '1', 'memory': '64Mi', 'hugepages-1Gi': '9Gi'}}}
@@ -253,6 +253,14 @@ def test_huge_pages(make_node, manifest):
     assert done.code == FAILED and 'hugepages-1Gi: memory nodes 0-3 have 8 pages left, 9 are requested' in done.out + done.err
     app['resources']['limits']['hugepages-1Gi'] = '8Gi'
     assert 'default/web/app' in tried(node, manifest(app))
+    # those of the pod itself count once
+    both = {'cpu': '2', 'memory': '128Mi', 'hugepages-1Gi': '9Gi'}
+    path = tmp_path / 'own.yaml'
+    for pages, code in (('9Gi', FAILED), ('8Gi', OK)):
+        both['hugepages-1Gi'] = pages
+        path.write_text(yaml.safe_dump({'kind': 'Pod', 'metadata': {'name': 'own'}, 'spec': {
+            'resources': {'limits': both}, 'containers': [container('a', '1', '64Mi'), container('b', '1', '64Mi')]}}))
+        assert ctl(node, 'try', path).code == code
 
 
 @pytest.mark.parametrize('text, says', [

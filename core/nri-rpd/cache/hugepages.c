@@ -197,15 +197,6 @@ static void huge_add(const struct fed_ctr *fed, struct huge *ret)
 	}
 }
 
-int hugepages_set_fed(struct ctr *ctr, const struct fed_pod *pod, const struct fed_ctr *fed)
-{
-	struct huge huge = {.n = 0};
-	if (ctr->huge && !pod->has_own)
-		return 0;
-	huge_add(fed, &huge);
-	return hugepages_set(ctr, &huge);
-}
-
 /* Adds up the huge pages that the containers of a pod request, as the cluster reports it. */
 static void huge_of_pod(const struct fed_pod *fed, struct huge *ret)
 {
@@ -213,6 +204,16 @@ static void huge_of_pod(const struct fed_pod *fed, struct huge *ret)
 	for (uint32_t i = 0; i < fed->n_ctrs; i++)
 		if (fed->ctrs[i].kind != FED_INIT)
 			huge_add(&fed->ctrs[i], ret);
+}
+
+int hugepages_set_fed(struct ctr *ctr, const struct fed_pod *pod, const struct fed_ctr *fed)
+{
+	struct huge huge = {.n = 0}, all;
+	huge_of_pod(pod, &all);
+	if (!all.n || (ctr->huge && !pod->has_own))
+		return 0;
+	huge_add(fed, &huge);
+	return hugepages_set(ctr, &huge);
 }
 
 static int check_size(struct cache *c, const struct topo *t, const struct ctr *ctr,

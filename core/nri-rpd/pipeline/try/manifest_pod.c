@@ -356,6 +356,42 @@ static int fill_pod(struct reading *rd)
 	return 0;
 }
 
+/* Returns the place for the huge pages of a size; NULL: too many sizes. */
+static uint64_t *huge_of_size(struct huge *h, uint64_t page)
+{
+	uint32_t i = 0;
+	while (i < h->n && h->of[i].page != page)
+		i++;
+	if (i == HUGE_SIZES_MAX)
+		return NULL;
+	if (i == h->n)
+		h->of[h->n++] = (struct huge_request){.page = page};
+	return &h->of[i].bytes;
+}
+
+/* Adds the pod's own huge pages that no container requests itself to its first container, as the
+ * pod feed does. */
+static int fill_own_huge(struct reading *rd, rp_cfg spec)
+{
+	struct huge own = {.n = 0};
+	int r = fill_huge(rd, spec, &own);
+	uint32_t first = 0;
+	while (first < rd->ret->n && rd->own[first].kind != FED_APP)
+		first++;
+	for (uint32_t i = 0; !r && i < own.n; i++) {
+		uint64_t sum = 0,
+			 *to = huge_of_size(&rd->ret->ctrs[first].desc.huge, own.of[i].page);
+		for (uint32_t k = 0; k < rd->ret->n; k++) {
+			const struct huge *h = &rd->ret->ctrs[k].desc.huge;
+			for (uint32_t at = 0; !rd->ret->ctrs[k].ends && at < h->n; at++)
+				sum += h->of[at].page == own.of[i].page ? h->of[at].bytes : 0;
+		}
+		if (to && own.of[i].bytes > sum)
+			*to += own.of[i].bytes - sum;
+	}
+	return r;
+}
+
 int manifest_read_pod(const struct manifest_source *source, uint32_t number,
 		      struct manifest_pod *ret, struct err *err)
 {
@@ -377,5 +413,5 @@ int manifest_read_pod(const struct manifest_source *source, uint32_t number,
 		r = fill_huge(&rd, rd.nodes[i], &d->huge);
 		d->oom_score_adj = oom_score_of(&rd, &rd.wants[i], critical);
 	}
-	return r;
+	return r ? r : fill_own_huge(&rd, spec);
 }
