@@ -46,6 +46,9 @@ def test_structural():
         names = definition['spec']['names']
         assert definition['metadata']['name'] == names['plural'] + '.config.nri' and names['singular'] == kind.lower()
         assert not_structural(schema(definition)) == []
+        selector = schema(definition)['properties']['spec']['properties']['nodeSelector']
+        assert (selector['type'], selector['additionalProperties']) == ('object', {'type': 'string'})
+        assert [c['name'] for c in definition['spec']['versions'][0]['additionalPrinterColumns']] == ['Generation', 'Nodes', 'Status', 'Age']
     assert found['BalloonsPolicy']['spec']['names']['plural'] == 'balloonspolicies'
     assert not_structural({'properties': {'a': {'enum': ['x']}}, 'type': 'object'}) == ['.a: no type']
 

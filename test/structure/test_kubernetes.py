@@ -51,6 +51,12 @@ def test_objects_are_found_where_charts_of_others_put_them():
         assert [m for m in modules if not re.search(left_out, '/' + m)] == modules
 
 
+def test_what_kubectl_shows_of_adjustments():
+    """The same columns as of policies."""
+    definition, = [d for d in of_kind('CustomResourceDefinition') if d['metadata']['name'] == 'adjustments.nri-rp.io']
+    assert [c['name'] for c in definition['spec']['versions'][0]['additionalPrinterColumns']] == ['Generation', 'Nodes', 'Status', 'Age']
+
+
 def test_no_right_is_more_than_asked_for():
     verbs = {v for d in of_kind('Role', 'ClusterRole') for rule in d['rules'] for v in rule['verbs']}
     assert verbs <= {'get', 'list', 'watch', 'create', 'patch'}
