@@ -97,15 +97,33 @@ static int lifecycle_refused(const struct conn_answer *a, struct err *err)
 		       a->text && *a->text ? a->text : "refused without a reason");
 }
 
+#define TOLERATE "tolerate-missing-plugins.nri-rp.io"
+
+/* Refuses a container that was created without the plugin, as containerd's default validator does
+ * for the plugins in required_plugins. */
+static int check_required(const struct sim *s, const struct sim_ctr *c, struct err *err)
+{
+	const char *tolerates = json_string_value(json_object_get(c->pod->annotations, TOLERATE));
+	if (!s->require_plugin || (tolerates && str_eq(tolerates, "true")))
+		return 0;
+	return err_set(err, -EPERM,
+		       "validator plugin \"default-validator\" failed: missing required plugin "
+		       "\"nri-rp\"");
+}
+
 /* Asks the plugin about a creation. If the plugin disconnects, the container is created without
- * it. */
+ * it, unless the runtime requires the plugin. */
 static int ask_create(struct sim *s, struct sim_ctr *c, struct err *err)
 {
 	struct conn_answer a;
 	conn_event(s, NRI__EVENT__CREATE_CONTAINER, c->pod, c, NULL, &a);
 	c->took_us = a.took_us;
-	int r = a.error == -EREMOTEIO ? lifecycle_refused(&a, err) : 0;
-	if (!a.error) {
+	int r = 0;
+	if (a.error == -EREMOTEIO)
+		r = lifecycle_refused(&a, err);
+	else if (a.error || !conn_is_active(s))
+		r = check_required(s, c, err);
+	if (!r && !a.error) {
 		Nri__CreateContainerResponse *m =
 			nri__create_container_response__unpack(NULL, a.payload_len, a.payload);
 		if (m)

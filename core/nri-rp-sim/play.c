@@ -20,8 +20,9 @@
 #define WHERE_MAX 300
 #define TITLE_MAX 160
 
-static const char head_keys[] = "name about machine nri runtime cgroups syncParts requestTimeout "
-				"registrationTimeout config files links cgroupFiles existing steps";
+static const char head_keys[] =
+	"name about machine nri runtime cgroups syncParts requirePlugin "
+	"requestTimeout registrationTimeout config files links cgroupFiles existing steps";
 
 struct player {
 	const struct sim_options *options;

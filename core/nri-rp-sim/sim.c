@@ -279,6 +279,8 @@ int sim_setup(struct sim *s, const json_t *head, struct err *err)
 		r = arg_int(head, "syncParts", (int64_t)s->options.sync_parts, 0, 1000000, &parts,
 			    err);
 	if (!r)
+		r = arg_bool(head, "requirePlugin", false, &s->require_plugin, err);
+	if (!r)
 		r = arg_amount(head, "requestTimeout", ARG_MS, REQUEST_TIMEOUT_MS, &request, err);
 	if (!r)
 		r = arg_amount(head, "registrationTimeout", ARG_MS, REGISTRATION_TIMEOUT_MS,

@@ -152,6 +152,8 @@ struct sim {
 	enum sim_runtime runtime;
 	enum sim_cgroups cgroups;
 	unsigned sync_parts;
+	/* refuse containers created without the plugin, as required_plugins of containerd does */
+	bool require_plugin;
 	uint64_t request_timeout_ms, registration_timeout_ms;
 
 	struct sim_pod *pods, *last_pod;

@@ -68,6 +68,23 @@ def test_a_killed_daemon_is_reported_and_its_return(cluster):
     assert c.api.find('nodes', None, NODE)['status']['conditions'][-1]['lastTransitionTime'] >= since
 
 
+def test_no_container_starts_without_a_required_plugin(make_node):
+    """As with required_plugins of containerd 2.2 and a toleration in kube-system."""
+    node = make_node({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}, requirePlugin=True)
+    node.create('before', ctr('c', '1', '64Mi'))
+    node.kill()
+    for pod in ('exclusive', 'shared'):
+        assert 'missing required plugin "nri-rp"' in node.reject(pod, ctr('c', '1' if pod == 'exclusive' else '100m', '64Mi'))
+    node.create('dns', ctr('c', '100m', '64Mi'), namespace='kube-system', annotations={'tolerate-missing-plugins.nri-rp.io': 'true'})
+    assert set(node.containers()) == {'before/c', 'kube-system/dns/c'}
+    node.start()
+    for pod in ('exclusive', 'shared'):
+        node.create(pod, ctr('c', '1' if pod == 'exclusive' else '100m', '64Mi'))
+    owned = node.cpus('before/c') | node.cpus('exclusive/c')
+    assert len(owned) == 2
+    eventually(lambda: not owned & (node.cpus('shared/c') | node.cpus('dns/c')))
+
+
 def test_a_restart_is_not_reported(cluster):
     c = cluster(taintWhenAway=True)
     eventually(lambda: condition(c) == ('True', 'Placing'))
