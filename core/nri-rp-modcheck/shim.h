@@ -95,6 +95,34 @@ bool shim_may_return(int32_t code);
 /* Reports a broken rule; the first one fails the case. */
 void shim_broken(struct shim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Covers of a service's functions: without failures, with an out-struct, with a file, with
+ * failures. */
+#define COVER_CALL(type, service, name, params, ...)                                               \
+	static type cover_##name params                                                            \
+	{                                                                                          \
+		(void)shim_enter(ctx, #name);                                                      \
+		return host_##service##_service.name(__VA_ARGS__);                                 \
+	}
+#define COVER_OUT(service, name, params, ...)                                                      \
+	static int32_t cover_##name params                                                         \
+	{                                                                                          \
+		(void)shim_enter(ctx, #name);                                                      \
+		shim_out(ctx, #name, out, sizeof *out);                                            \
+		return host_##service##_service.name(__VA_ARGS__);                                 \
+	}
+#define COVER_WRITE(service, name, params, ...)                                                    \
+	static int32_t cover_##name params                                                         \
+	{                                                                                          \
+		shim_writes(ctx, #name, path);                                                     \
+		return host_##service##_service.name(__VA_ARGS__);                                 \
+	}
+#define COVER_TRY(service, name, params, ...)                                                      \
+	static int32_t cover_##name params                                                         \
+	{                                                                                          \
+		int32_t r = shim_try(ctx, #name);                                                  \
+		return shim_result(ctx, r ? r : host_##service##_service.name(__VA_ARGS__));       \
+	}
+
 extern const struct rp_host_cache shim_cache;
 extern const struct rp_host_topology shim_topology;
 extern const struct rp_host_config shim_config;

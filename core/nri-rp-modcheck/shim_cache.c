@@ -3,11 +3,8 @@
 #include "core/nri-rpd/host/service/services.h"
 #include "core/nri-rp-modcheck/shim.h"
 
-static uint32_t c_list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
-{
-	(void)shim_enter(ctx, "list");
-	return host_cache_service.list(ctx, order, ret, cap);
-}
+COVER_CALL(uint32_t, cache, list, (void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap), ctx,
+	   order, ret, cap)
 
 static uint32_t info_size(uint32_t minor)
 {
@@ -48,101 +45,34 @@ static const char *c_pod_annotation(void *ctx, rp_pod pod, const char *key)
 	return host_cache_service.pod_annotation(ctx, pod, key);
 }
 
-static const char *c_pod_label(void *ctx, rp_pod pod, const char *key)
-{
-	(void)shim_enter(ctx, "pod_label");
-	return host_cache_service.pod_label(ctx, pod, key);
-}
-
-static const char *c_ctr_label(void *ctx, rp_ctr ctr, const char *key)
-{
-	(void)shim_enter(ctx, "ctr_label");
-	return host_cache_service.ctr_label(ctx, ctr, key);
-}
-
-static const char *c_ctr_annotation(void *ctx, rp_ctr ctr, const char *key)
-{
-	(void)shim_enter(ctx, "ctr_annotation");
-	return host_cache_service.ctr_annotation(ctx, ctr, key);
-}
-
-static const char *c_env(void *ctx, rp_ctr ctr, const char *name)
-{
-	(void)shim_enter(ctx, "env");
-	return host_cache_service.env(ctx, ctr, name);
-}
-
-static int32_t c_mount(void *ctx, rp_ctr ctr, uint32_t index, struct rp_mount_info *out)
-{
-	(void)shim_enter(ctx, "mount");
-	shim_out(ctx, "mount", out, sizeof *out);
-	return host_cache_service.mount(ctx, ctr, index, out);
-}
-
-static int32_t c_device(void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_info *out)
-{
-	(void)shim_enter(ctx, "device");
-	shim_out(ctx, "device", out, sizeof *out);
-	return host_cache_service.device(ctx, ctr, index, out);
-}
-
-static int32_t c_pod_resource(void *ctx, rp_ctr ctr, uint32_t index,
-			      struct rp_pod_resource_info *out)
-{
-	(void)shim_enter(ctx, "pod_resource");
-	shim_out(ctx, "pod_resource", out, sizeof *out);
-	return host_cache_service.pod_resource(ctx, ctr, index, out);
-}
-
-static int32_t c_pod_ctr(void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out)
-{
-	(void)shim_enter(ctx, "pod_ctr");
-	shim_out(ctx, "pod_ctr", out, sizeof *out);
-	return host_cache_service.pod_ctr(ctx, pod, index, out);
-}
-
-static int32_t c_get_int(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret)
-{
-	(void)shim_enter(ctx, "get_int");
-	return host_cache_service.get_int(ctx, ctr, field, ret);
-}
-
-static const char *c_get_text(void *ctx, rp_ctr ctr, uint32_t field)
-{
-	(void)shim_enter(ctx, "get_text");
-	return host_cache_service.get_text(ctx, ctr, field);
-}
-
-static int32_t c_get_private(void *ctx, rp_ctr ctr, const void **ret, uint32_t *ret_size)
-{
-	(void)shim_enter(ctx, "get_private");
-	return host_cache_service.get_private(ctx, ctr, ret, ret_size);
-}
-
-static int32_t c_extended(void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request,
-			  int64_t *ret_limit)
-{
-	(void)shim_enter(ctx, "extended");
-	return host_cache_service.extended(ctx, ctr, resource, ret_request, ret_limit);
-}
-
-static int32_t c_set_cpus(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids)
-{
-	int32_t r = shim_try(ctx, "set_cpus");
-	return shim_result(ctx, r ? r : host_cache_service.set_cpus(ctx, txn, ctr, ids));
-}
-
-static int32_t c_set_mems(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids)
-{
-	int32_t r = shim_try(ctx, "set_mems");
-	return shim_result(ctx, r ? r : host_cache_service.set_mems(ctx, txn, ctr, ids));
-}
-
-static int32_t c_set_exclusive(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids)
-{
-	int32_t r = shim_try(ctx, "set_exclusive");
-	return shim_result(ctx, r ? r : host_cache_service.set_exclusive(ctx, txn, ctr, ids));
-}
+COVER_CALL(const char *, cache, pod_label, (void *ctx, rp_pod pod, const char *key), ctx, pod, key)
+COVER_CALL(const char *, cache, ctr_label, (void *ctx, rp_ctr ctr, const char *key), ctx, ctr, key)
+COVER_CALL(const char *, cache, ctr_annotation, (void *ctx, rp_ctr ctr, const char *key), ctx, ctr,
+	   key)
+COVER_CALL(const char *, cache, env, (void *ctx, rp_ctr ctr, const char *name), ctx, ctr, name)
+COVER_OUT(cache, mount, (void *ctx, rp_ctr ctr, uint32_t index, struct rp_mount_info *out), ctx,
+	  ctr, index, out)
+COVER_OUT(cache, device, (void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_info *out), ctx,
+	  ctr, index, out)
+COVER_OUT(cache, pod_resource,
+	  (void *ctx, rp_ctr ctr, uint32_t index, struct rp_pod_resource_info *out), ctx, ctr,
+	  index, out)
+COVER_OUT(cache, pod_ctr, (void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out), ctx,
+	  pod, index, out)
+COVER_CALL(int32_t, cache, get_int, (void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret), ctx, ctr,
+	   field, ret)
+COVER_CALL(const char *, cache, get_text, (void *ctx, rp_ctr ctr, uint32_t field), ctx, ctr, field)
+COVER_CALL(int32_t, cache, get_private,
+	   (void *ctx, rp_ctr ctr, const void **ret, uint32_t *ret_size), ctx, ctr, ret, ret_size)
+COVER_CALL(int32_t, cache, extended,
+	   (void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request, int64_t *ret_limit),
+	   ctx, ctr, resource, ret_request, ret_limit)
+COVER_TRY(cache, set_cpus, (void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids), ctx, txn, ctr,
+	  ids)
+COVER_TRY(cache, set_mems, (void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids), ctx, txn, ctr,
+	  ids)
+COVER_TRY(cache, set_exclusive, (void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids), ctx, txn,
+	  ctr, ids)
 
 static int32_t c_set_int(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, int64_t value)
 {
@@ -155,143 +85,75 @@ static int32_t c_set_int(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, int6
 	return shim_result(ctx, r ? r : host_cache_service.set_int(ctx, txn, ctr, field, value));
 }
 
-static int32_t c_set_text(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *value)
-{
-	int32_t r = shim_try(ctx, "set_text");
-	return shim_result(ctx, r ? r : host_cache_service.set_text(ctx, txn, ctr, field, value));
-}
-
-static int32_t c_set_pair(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *key,
-			  const char *value)
-{
-	int32_t r = shim_try(ctx, "set_pair");
-	return shim_result(ctx,
-			   r ? r : host_cache_service.set_pair(ctx, txn, ctr, field, key, value));
-}
-
-static int32_t c_set_private(void *ctx, rp_txn txn, rp_ctr ctr, const void *data, uint32_t size)
-{
-	int32_t r = shim_try(ctx, "set_private");
-	return shim_result(ctx, r ? r : host_cache_service.set_private(ctx, txn, ctr, data, size));
-}
-
-static int32_t c_set_degraded(void *ctx, rp_txn txn, rp_ctr ctr, const char *reason)
-{
-	int32_t r = shim_try(ctx, "set_degraded");
-	return shim_result(ctx, r ? r : host_cache_service.set_degraded(ctx, txn, ctr, reason));
-}
-
-static int32_t c_set_data(void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value)
-{
-	int32_t r = shim_try(ctx, "set_data");
-	return shim_result(ctx, r ? r : host_cache_service.set_data(ctx, txn, ctr, key, value));
-}
-
-static const char *c_arg(void *ctx, rp_ctr ctr, uint32_t index)
-{
-	(void)shim_enter(ctx, "arg");
-	return host_cache_service.arg(ctx, ctr, index);
-}
-
-static const char *c_cdi(void *ctx, rp_ctr ctr, uint32_t index)
-{
-	(void)shim_enter(ctx, "cdi");
-	return host_cache_service.cdi(ctx, ctr, index);
-}
-
-static int32_t c_set_args(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *args, uint32_t n)
-{
-	int32_t r = shim_try(ctx, "set_args");
-	return shim_result(ctx, r ? r : host_cache_service.set_args(ctx, txn, ctr, args, n));
-}
-
-static int32_t c_add_mount(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_mount *mount)
-{
-	int32_t r = shim_try(ctx, "add_mount");
-	return shim_result(ctx, r ? r : host_cache_service.add_mount(ctx, txn, ctr, mount));
-}
-
-static int32_t c_add_device(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_device *device)
-{
-	int32_t r = shim_try(ctx, "add_device");
-	return shim_result(ctx, r ? r : host_cache_service.add_device(ctx, txn, ctr, device));
-}
-
-static int32_t c_add_cdi(void *ctx, rp_txn txn, rp_ctr ctr, const char *name)
-{
-	int32_t r = shim_try(ctx, "add_cdi");
-	return shim_result(ctx, r ? r : host_cache_service.add_cdi(ctx, txn, ctr, name));
-}
-
-static int32_t c_may_wait(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms)
-{
-	int32_t r = shim_try(ctx, "may_wait");
-	return shim_result(ctx,
-			   r ? r : host_cache_service.may_wait(ctx, txn, quiet_ms, longest_ms));
-}
-
-static int32_t c_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group)
-{
-	int32_t r = shim_try(ctx, "set_group");
-	return shim_result(ctx, r ? r : host_cache_service.set_group(ctx, txn, ctr, group));
-}
-
-static uint32_t c_list_pods(void *ctx, rp_pod *ret, uint32_t cap)
-{
-	(void)shim_enter(ctx, "list_pods");
-	return host_cache_service.list_pods(ctx, ret, cap);
-}
-
-static int32_t c_get_pod_private(void *ctx, rp_pod pod, const void **ret, uint32_t *ret_size)
-{
-	(void)shim_enter(ctx, "get_pod_private");
-	return host_cache_service.get_pod_private(ctx, pod, ret, ret_size);
-}
-
-static int32_t c_set_pod_private(void *ctx, rp_txn txn, rp_pod pod, const void *data, uint32_t size)
-{
-	int32_t r = shim_try(ctx, "set_pod_private");
-	return shim_result(ctx,
-			   r ? r : host_cache_service.set_pod_private(ctx, txn, pod, data, size));
-}
+COVER_TRY(cache, set_text, (void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *value),
+	  ctx, txn, ctr, field, value)
+COVER_TRY(cache, set_pair,
+	  (void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *key, const char *value),
+	  ctx, txn, ctr, field, key, value)
+COVER_TRY(cache, set_private, (void *ctx, rp_txn txn, rp_ctr ctr, const void *data, uint32_t size),
+	  ctx, txn, ctr, data, size)
+COVER_TRY(cache, set_degraded, (void *ctx, rp_txn txn, rp_ctr ctr, const char *reason), ctx, txn,
+	  ctr, reason)
+COVER_TRY(cache, set_data, (void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value),
+	  ctx, txn, ctr, key, value)
+COVER_CALL(const char *, cache, arg, (void *ctx, rp_ctr ctr, uint32_t index), ctx, ctr, index)
+COVER_CALL(const char *, cache, cdi, (void *ctx, rp_ctr ctr, uint32_t index), ctx, ctr, index)
+COVER_TRY(cache, set_args, (void *ctx, rp_txn txn, rp_ctr ctr, const char *const *args, uint32_t n),
+	  ctx, txn, ctr, args, n)
+COVER_TRY(cache, add_mount, (void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_mount *mount), ctx,
+	  txn, ctr, mount)
+COVER_TRY(cache, add_device, (void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_device *device),
+	  ctx, txn, ctr, device)
+COVER_TRY(cache, add_cdi, (void *ctx, rp_txn txn, rp_ctr ctr, const char *name), ctx, txn, ctr,
+	  name)
+COVER_TRY(cache, may_wait, (void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms), ctx,
+	  txn, quiet_ms, longest_ms)
+COVER_TRY(cache, set_group, (void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group), ctx, txn, ctr,
+	  group)
+COVER_CALL(uint32_t, cache, list_pods, (void *ctx, rp_pod *ret, uint32_t cap), ctx, ret, cap)
+COVER_CALL(int32_t, cache, get_pod_private,
+	   (void *ctx, rp_pod pod, const void **ret, uint32_t *ret_size), ctx, pod, ret, ret_size)
+COVER_TRY(cache, set_pod_private,
+	  (void *ctx, rp_txn txn, rp_pod pod, const void *data, uint32_t size), ctx, txn, pod, data,
+	  size)
 
 const struct rp_host_cache shim_cache = {
 	.size = sizeof shim_cache,
-	.list = c_list,
+	.list = cover_list,
 	.get_ctr = c_get_ctr,
 	.get_pod = c_get_pod,
 	.annotation = c_annotation,
 	.pod_annotation = c_pod_annotation,
-	.pod_label = c_pod_label,
-	.ctr_label = c_ctr_label,
-	.ctr_annotation = c_ctr_annotation,
-	.env = c_env,
-	.mount = c_mount,
-	.device = c_device,
-	.get_int = c_get_int,
-	.get_text = c_get_text,
-	.get_private = c_get_private,
-	.extended = c_extended,
-	.set_cpus = c_set_cpus,
-	.set_mems = c_set_mems,
-	.set_exclusive = c_set_exclusive,
+	.pod_label = cover_pod_label,
+	.ctr_label = cover_ctr_label,
+	.ctr_annotation = cover_ctr_annotation,
+	.env = cover_env,
+	.mount = cover_mount,
+	.device = cover_device,
+	.get_int = cover_get_int,
+	.get_text = cover_get_text,
+	.get_private = cover_get_private,
+	.extended = cover_extended,
+	.set_cpus = cover_set_cpus,
+	.set_mems = cover_set_mems,
+	.set_exclusive = cover_set_exclusive,
 	.set_int = c_set_int,
-	.set_text = c_set_text,
-	.set_pair = c_set_pair,
-	.set_private = c_set_private,
-	.set_degraded = c_set_degraded,
-	.set_data = c_set_data,
-	.pod_resource = c_pod_resource,
-	.arg = c_arg,
-	.set_args = c_set_args,
-	.add_mount = c_add_mount,
-	.add_device = c_add_device,
-	.add_cdi = c_add_cdi,
-	.cdi = c_cdi,
-	.set_group = c_set_group,
-	.may_wait = c_may_wait,
-	.pod_ctr = c_pod_ctr,
-	.list_pods = c_list_pods,
-	.get_pod_private = c_get_pod_private,
-	.set_pod_private = c_set_pod_private,
+	.set_text = cover_set_text,
+	.set_pair = cover_set_pair,
+	.set_private = cover_set_private,
+	.set_degraded = cover_set_degraded,
+	.set_data = cover_set_data,
+	.pod_resource = cover_pod_resource,
+	.arg = cover_arg,
+	.set_args = cover_set_args,
+	.add_mount = cover_add_mount,
+	.add_device = cover_add_device,
+	.add_cdi = cover_add_cdi,
+	.cdi = cover_cdi,
+	.set_group = cover_set_group,
+	.may_wait = cover_may_wait,
+	.pod_ctr = cover_pod_ctr,
+	.list_pods = cover_list_pods,
+	.get_pod_private = cover_get_pod_private,
+	.set_pod_private = cover_set_pod_private,
 };

@@ -7,165 +7,54 @@
 #include "core/nri-rp-modcheck/shim.h"
 #include "core/lib/util/str.h"
 
-static uint64_t t_generation(void *ctx)
-{
-	(void)shim_enter(ctx, "generation");
-	return host_topology_service.generation(ctx);
-}
-
-static int32_t t_set(void *ctx, uint32_t which, struct rp_ids *ret)
-{
-	(void)shim_enter(ctx, "set");
-	return host_topology_service.set(ctx, which, ret);
-}
-
-static int32_t t_cpu(void *ctx, uint32_t cpu, struct rp_cpu_info *out)
-{
-	(void)shim_enter(ctx, "cpu");
-	shim_out(ctx, "cpu", out, sizeof *out);
-	return host_topology_service.cpu(ctx, cpu, out);
-}
-
-static uint32_t t_n_units(void *ctx, uint32_t level)
-{
-	(void)shim_enter(ctx, "n_units");
-	return host_topology_service.n_units(ctx, level);
-}
-
-static int32_t t_unit(void *ctx, uint32_t level, uint32_t index, struct rp_unit_info *out)
-{
-	(void)shim_enter(ctx, "unit");
-	shim_out(ctx, "unit", out, sizeof *out);
-	return host_topology_service.unit(ctx, level, index, out);
-}
-
-static int32_t t_node(void *ctx, uint32_t node, struct rp_node_info *out)
-{
-	(void)shim_enter(ctx, "node");
-	shim_out(ctx, "node", out, sizeof *out);
-	return host_topology_service.node(ctx, node, out);
-}
-
-static uint32_t t_distance(void *ctx, uint32_t from, uint32_t to)
-{
-	(void)shim_enter(ctx, "distance");
-	return host_topology_service.distance(ctx, from, to);
-}
-
-static uint32_t t_n_caches(void *ctx)
-{
-	(void)shim_enter(ctx, "n_caches");
-	return host_topology_service.n_caches(ctx);
-}
-
-static int32_t t_cache(void *ctx, uint32_t index, struct rp_cache_info *out)
-{
-	(void)shim_enter(ctx, "cache");
-	shim_out(ctx, "cache", out, sizeof *out);
-	return host_topology_service.cache(ctx, index, out);
-}
-
-static int32_t t_device(void *ctx, const char *path, struct rp_idset *ret_cpus,
-			struct rp_idset *ret_nodes)
-{
-	(void)shim_enter(ctx, "device");
-	return host_topology_service.device(ctx, path, ret_cpus, ret_nodes);
-}
-
-static uint64_t t_memory(void *ctx)
-{
-	(void)shim_enter(ctx, "memory");
-	return host_topology_service.memory(ctx);
-}
-
-static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t cap)
-{
-	(void)shim_enter(ctx, "device_path");
-	return host_topology_service.device_path(ctx, what, buf, cap);
-}
-
-static int32_t t_simulated(void *ctx)
-{
-	(void)shim_enter(ctx, "simulated");
-	return host_topology_service.simulated(ctx);
-}
+COVER_CALL(uint64_t, topology, generation, (void *ctx), ctx)
+COVER_CALL(int32_t, topology, set, (void *ctx, uint32_t which, struct rp_ids *ret), ctx, which, ret)
+COVER_OUT(topology, cpu, (void *ctx, uint32_t cpu, struct rp_cpu_info *out), ctx, cpu, out)
+COVER_CALL(uint32_t, topology, n_units, (void *ctx, uint32_t level), ctx, level)
+COVER_OUT(topology, unit, (void *ctx, uint32_t level, uint32_t index, struct rp_unit_info *out),
+	  ctx, level, index, out)
+COVER_OUT(topology, node, (void *ctx, uint32_t node, struct rp_node_info *out), ctx, node, out)
+COVER_CALL(uint32_t, topology, distance, (void *ctx, uint32_t from, uint32_t to), ctx, from, to)
+COVER_CALL(uint32_t, topology, n_caches, (void *ctx), ctx)
+COVER_OUT(topology, cache, (void *ctx, uint32_t index, struct rp_cache_info *out), ctx, index, out)
+COVER_CALL(int32_t, topology, device,
+	   (void *ctx, const char *path, struct rp_idset *ret_cpus, struct rp_idset *ret_nodes),
+	   ctx, path, ret_cpus, ret_nodes)
+COVER_CALL(uint64_t, topology, memory, (void *ctx), ctx)
+COVER_CALL(int32_t, topology, device_path, (void *ctx, const char *what, char *buf, uint32_t cap),
+	   ctx, what, buf, cap)
+COVER_CALL(int32_t, topology, simulated, (void *ctx), ctx)
 
 const struct rp_host_topology shim_topology = {
 	.size = sizeof shim_topology,
-	.generation = t_generation,
-	.set = t_set,
-	.cpu = t_cpu,
-	.n_units = t_n_units,
-	.unit = t_unit,
-	.node = t_node,
-	.distance = t_distance,
-	.n_caches = t_n_caches,
-	.cache = t_cache,
-	.device = t_device,
-	.memory = t_memory,
-	.device_path = t_device_path,
-	.simulated = t_simulated,
+	.generation = cover_generation,
+	.set = cover_set,
+	.cpu = cover_cpu,
+	.n_units = cover_n_units,
+	.unit = cover_unit,
+	.node = cover_node,
+	.distance = cover_distance,
+	.n_caches = cover_n_caches,
+	.cache = cover_cache,
+	.device = cover_device,
+	.memory = cover_memory,
+	.device_path = cover_device_path,
+	.simulated = cover_simulated,
 };
 
-static uint32_t g_kind(void *ctx, rp_cfg node)
-{
-	(void)shim_enter(ctx, "kind");
-	return host_config_service.kind(ctx, node);
-}
-
-static rp_cfg g_get(void *ctx, rp_cfg node, const char *path)
-{
-	(void)shim_enter(ctx, "get");
-	return host_config_service.get(ctx, node, path);
-}
-
-static uint32_t g_count(void *ctx, rp_cfg node)
-{
-	(void)shim_enter(ctx, "count");
-	return host_config_service.count(ctx, node);
-}
-
-static rp_cfg g_item(void *ctx, rp_cfg node, uint32_t i)
-{
-	(void)shim_enter(ctx, "item");
-	return host_config_service.item(ctx, node, i);
-}
-
-static const char *g_key(void *ctx, rp_cfg node, uint32_t i)
-{
-	(void)shim_enter(ctx, "key");
-	return host_config_service.key(ctx, node, i);
-}
-
-static const char *g_text(void *ctx, rp_cfg node, const char *fallback)
-{
-	(void)shim_enter(ctx, "text");
-	return host_config_service.text(ctx, node, fallback);
-}
-
-static int64_t g_value(void *ctx, rp_cfg node, uint32_t type, int64_t fallback)
-{
-	(void)shim_enter(ctx, "value");
-	return host_config_service.value(ctx, node, type, fallback);
-}
-
-static double g_number(void *ctx, rp_cfg node, double fallback)
-{
-	(void)shim_enter(ctx, "number");
-	return host_config_service.number(ctx, node, fallback);
-}
-
-static int32_t g_fail_at(void *ctx, rp_cfg node, int32_t code, const char *text)
-{
-	(void)shim_enter(ctx, "fail_at");
-	return host_config_service.fail_at(ctx, node, code, text);
-}
-
-static const char *g_where(void *ctx, rp_cfg node)
-{
-	(void)shim_enter(ctx, "where");
-	return host_config_service.where(ctx, node);
-}
+COVER_CALL(uint32_t, config, kind, (void *ctx, rp_cfg node), ctx, node)
+COVER_CALL(rp_cfg, config, get, (void *ctx, rp_cfg node, const char *path), ctx, node, path)
+COVER_CALL(uint32_t, config, count, (void *ctx, rp_cfg node), ctx, node)
+COVER_CALL(rp_cfg, config, item, (void *ctx, rp_cfg node, uint32_t i), ctx, node, i)
+COVER_CALL(const char *, config, key, (void *ctx, rp_cfg node, uint32_t i), ctx, node, i)
+COVER_CALL(const char *, config, text, (void *ctx, rp_cfg node, const char *fallback), ctx, node,
+	   fallback)
+COVER_CALL(int64_t, config, value, (void *ctx, rp_cfg node, uint32_t type, int64_t fallback), ctx,
+	   node, type, fallback)
+COVER_CALL(double, config, number, (void *ctx, rp_cfg node, double fallback), ctx, node, fallback)
+COVER_CALL(int32_t, config, fail_at, (void *ctx, rp_cfg node, int32_t code, const char *text), ctx,
+	   node, code, text)
+COVER_CALL(const char *, config, where, (void *ctx, rp_cfg node), ctx, node)
 
 static rp_cfg g_parse(void *ctx, const char *what, const char *text, int32_t *ret_code)
 {
@@ -179,16 +68,16 @@ static rp_cfg g_parse(void *ctx, const char *what, const char *text, int32_t *re
 
 const struct rp_host_config shim_config = {
 	.size = sizeof shim_config,
-	.kind = g_kind,
-	.get = g_get,
-	.count = g_count,
-	.item = g_item,
-	.key = g_key,
-	.text = g_text,
-	.value = g_value,
-	.number = g_number,
-	.fail_at = g_fail_at,
-	.where = g_where,
+	.kind = cover_kind,
+	.get = cover_get,
+	.count = cover_count,
+	.item = cover_item,
+	.key = cover_key,
+	.text = cover_text,
+	.value = cover_value,
+	.number = cover_number,
+	.fail_at = cover_fail_at,
+	.where = cover_where,
 	.parse = g_parse,
 };
 
@@ -232,16 +121,12 @@ static int32_t m_arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 	return r;
 }
 
-static uint64_t m_now_ms(void *ctx)
-{
-	(void)shim_enter(ctx, "now_ms");
-	return host_timer_service.now_ms(ctx);
-}
+COVER_CALL(uint64_t, timer, now_ms, (void *ctx), ctx)
 
 const struct rp_host_timer shim_timer = {
 	.size = sizeof shim_timer,
 	.arm = m_arm,
-	.now_ms = m_now_ms,
+	.now_ms = cover_now_ms,
 };
 
 struct job {
@@ -293,36 +178,13 @@ static void w_report(void *ctx, rp_ctr ctr, uint32_t result, const char *text)
 	host_work_service.report(ctx, ctr, result, text ? text : "");
 }
 
-static int32_t w_cgroup_dir(void *ctx, rp_ctr ctr, const char *controller, char *buf, uint32_t cap)
-{
-	int32_t r = shim_try(ctx, "cgroup_dir");
-	return shim_result(ctx,
-			   r ? r : host_work_service.cgroup_dir(ctx, ctr, controller, buf, cap));
-}
-
-static int32_t w_cgroup_ref(void *ctx, rp_ctr ctr, char *buf, uint32_t cap)
-{
-	int32_t r = shim_try(ctx, "cgroup_ref");
-	return shim_result(ctx, r ? r : host_work_service.cgroup_ref(ctx, ctr, buf, cap));
-}
-
-static int32_t w_write_file(void *ctx, const char *path, const char *text)
-{
-	shim_writes(ctx, "write_file", path);
-	return host_work_service.write_file(ctx, path, text);
-}
-
-static int32_t w_make_dir(void *ctx, const char *path)
-{
-	shim_writes(ctx, "make_dir", path);
-	return host_work_service.make_dir(ctx, path);
-}
-
-static int32_t w_remove_dir(void *ctx, const char *path)
-{
-	shim_writes(ctx, "remove_dir", path);
-	return host_work_service.remove_dir(ctx, path);
-}
+COVER_TRY(work, cgroup_dir,
+	  (void *ctx, rp_ctr ctr, const char *controller, char *buf, uint32_t cap), ctx, ctr,
+	  controller, buf, cap)
+COVER_TRY(work, cgroup_ref, (void *ctx, rp_ctr ctr, char *buf, uint32_t cap), ctx, ctr, buf, cap)
+COVER_WRITE(work, write_file, (void *ctx, const char *path, const char *text), ctx, path, text)
+COVER_WRITE(work, make_dir, (void *ctx, const char *path), ctx, path)
+COVER_WRITE(work, remove_dir, (void *ctx, const char *path), ctx, path)
 
 static void w_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value)
 {
@@ -355,11 +217,11 @@ const struct rp_host_work shim_work = {
 	.size = sizeof shim_work,
 	.submit = w_submit,
 	.report = w_report,
-	.cgroup_dir = w_cgroup_dir,
-	.cgroup_ref = w_cgroup_ref,
-	.write_file = w_write_file,
-	.make_dir = w_make_dir,
-	.remove_dir = w_remove_dir,
+	.cgroup_dir = cover_cgroup_dir,
+	.cgroup_ref = cover_cgroup_ref,
+	.write_file = cover_write_file,
+	.make_dir = cover_make_dir,
+	.remove_dir = cover_remove_dir,
 	.figure = w_figure,
 	.post = w_post,
 	.read_node = w_read_node,
