@@ -257,6 +257,7 @@ struct places *places_new(struct kube *k, const char *node, void (*settled)(void
 	s->watch = s->timer && selector ? watch_new(k, SLICES_PATH, selector, on_slice, s) : NULL;
 	if (!s->watch)
 		return places_free(s);
+	watch_set_key(s->watch, LOG_SOURCE);
 	(void)loop_timer_arm(s->timer, PLACES_FIRST_MS);
 	return s;
 }

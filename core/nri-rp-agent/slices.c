@@ -230,8 +230,11 @@ int slices_take(struct slices *s, const Agent__PublishedRequest *m)
 	json_decref(s->devices);
 	s->devices = devices;
 	_free_ char *selector = str_printf("metadata.name=%s", s->name);
-	if (!s->watch && selector)
+	if (!s->watch && selector) {
 		s->watch = watch_new(s->kube, PATH, selector, slices_on_slice, s);
+		if (s->watch)
+			watch_set_key(s->watch, LOG_SOURCE);
+	}
 	slices_ask_schema(s);
 	slices_renew(s, 0);
 	return s->watch ? 0 : -ENOMEM;

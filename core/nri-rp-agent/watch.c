@@ -24,7 +24,7 @@ enum state { LISTING, WATCHING, RESTING };
 struct watch {
 	struct kube *kube;
 	char *path, *selector; /* path and selector as a part of a query; "": none */
-	char *key; /* key of the watch's problem, which is its own in a path with several */
+	const char *key; /* key of its own for the watch's problem; NULL: the path */
 	watch_fn fn;
 	void *arg;
 	enum state state;
@@ -131,6 +131,11 @@ static void watch_say(struct watch *w, enum log_level level, const char *text)
 	(void)snprintf(w->last_error, sizeof w->last_error, "%s", text);
 }
 
+static void watch_set_problem(const struct watch *w, const char *text)
+{
+	kube_set_problem(w->kube, w->key ? w->key : w->path, text);
+}
+
 static void list_anew(struct watch *w)
 {
 	w->version[0] = w->next_page[0] = '\0';
@@ -145,7 +150,7 @@ static void watch_denied(struct watch *w, int error, const char *text)
 	uint32_t ms = kube_backoff_denied_ms(&w->backoff);
 	w->missing = error == -ENOENT && ms == DENIED_MS;
 	watch_say(w, w->optional ? LOG_INFO : LOG_WARNING, text);
-	kube_set_problem(w->kube, w->key, w->optional ? NULL : text);
+	watch_set_problem(w, w->optional ? NULL : text);
 	list_anew(w);
 	w->fn(gone ? WATCH_NO_KIND : WATCH_DENIED, NULL, text, w->arg);
 	watch_rest(w, ms);
@@ -246,7 +251,7 @@ static int take_page(struct watch *w, json_t *list)
 	/* keep the delay of refusals: the right to list does not include the right to watch */
 	w->backoff.delay.ms = 0;
 	w->last_error[0] = '\0';
-	kube_set_problem(w->kube, w->key, NULL);
+	watch_set_problem(w, NULL);
 	w->fn(WATCH_LISTED, NULL, NULL, w->arg);
 	return 0;
 }
@@ -335,9 +340,8 @@ struct watch *watch_new(struct kube *k, const char *path, const char *field_sele
 	w->arg = arg;
 	w->path = strdup(path);
 	w->selector = selector_query(field_selector);
-	w->key = w->selector ? str_printf("%s%s", path, w->selector) : NULL;
 	w->timer = loop_timer_new(kube_loop(k), ask_again, w);
-	if (!w->path || !w->selector || !w->key || !w->timer)
+	if (!w->path || !w->selector || !w->timer)
 		return watch_free(w);
 	watch_ask(w);
 	return w;
@@ -348,16 +352,20 @@ void watch_set_optional(struct watch *w)
 	w->optional = true;
 }
 
+void watch_set_key(struct watch *w, const char *key)
+{
+	w->key = key;
+}
+
 struct watch *watch_free(struct watch *w)
 {
 	if (!w)
 		return NULL;
 	if (w->key)
-		kube_set_problem(w->kube, w->key, NULL);
+		watch_set_problem(w, NULL);
 	kube_cancel(w->call);
 	loop_timer_free(w->timer);
 	buf_fini(&w->partial);
-	free(w->key);
 	free(w->path);
 	free(w->selector);
 	free(w);

@@ -44,6 +44,9 @@ struct watch *watch_new(struct kube *k, const char *path, const char *field_sele
 			void *arg);
 /* Suppresses problem reports about an unavailable resource. */
 void watch_set_optional(struct watch *w);
+/* Reports the problem of the watch under a key of its own, a constant text, which ends with the
+ * watch. Otherwise all watches of one path report one problem. */
+void watch_set_key(struct watch *w, const char *key);
 struct watch *watch_free(struct watch *w); /* accepts NULL; returns NULL */
 
 /* Splits a stream into lines, one event each, however the data is cut into pieces. Also used by

@@ -15,7 +15,7 @@ import kubelet
 from dra import DRIVER, Kubelet, allocated
 from simnode import ctr, eventually
 from test_cluster import NODE, memory_of
-from test_dra import CLAIMS, OTHER, POD, SLICE, SLICES, STATIC, TOPOLOGY_AWARE, Claims, cdi, claims, ids  # pylint: disable=unused-import
+from test_dra import CLAIMS, OTHER, POD, SLICE, SLICES, STATIC, TOPOLOGY_AWARE, Claims, cdi, claims, ids, policies  # pylint: disable=unused-import
 
 DRA_CLAIMS = int(os.environ.get('DRA_CLAIMS', 60))
 TOGETHER = 4  # claims at a time
@@ -139,6 +139,21 @@ def test_prepare_is_quick(claims):
     took = [int(a) - int(b) for a, b in re.findall(r'ready after (\d+) us, of which the API server took (\d+) us', c.agent.read_log())]
     print('microseconds: median %d, most %d' % (statistics.median(took), max(took)))
     assert len(took) == 50 and statistics.median(took) < 2000
+
+
+@policies
+def test_creation_costs_no_more_than_that_of_a_plain_container(claims, config):
+    """The two take turns; microseconds until the reply to CreateContainer."""
+    c = claims(config=config)
+    claim = c.prepared('four', memory='64Mi', pods=[POD])
+    took = {'plain': [], 'claim': []}
+    for _ in range(150):
+        for kind, more in (('plain', {}), ('claim', {'cdi': [cdi(claim)]})):
+            took[kind].append(c.node.create('web', ctr('c0', '2', '64Mi', **more), uid=POD)[0]['took_us'])
+            c.node.delete('web')
+    plain, mine = (statistics.median(took[kind]) for kind in ('plain', 'claim'))
+    print('microseconds: plain %d, of a claim %d' % (plain, mine))
+    assert mine <= plain + 15
 
 
 def test_conflict_of_the_slice(claims):
