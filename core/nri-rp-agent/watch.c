@@ -24,7 +24,7 @@ enum state { LISTING, WATCHING, RESTING };
 struct watch {
 	struct kube *kube;
 	char *path, *selector; /* path and selector as a part of a query; "": none */
-	const char *key; /* key of its own for the watch's problem; NULL: the path */
+	const char *key; /* separate key of the watch problem; NULL: the path */
 	watch_fn fn;
 	void *arg;
 	enum state state;
