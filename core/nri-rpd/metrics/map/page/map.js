@@ -255,8 +255,9 @@ function show() {
 		if (cell.shown === shown) continue;
 		cell.shown = shown;
 		cell.element.className = classes;
-		cell.element.style.setProperty('--load', (load.get(cpu) ?? 0) + '%');
-		cell.element.replaceChildren(...textOf(cpu, on));
+		if (load.has(cpu)) cell.element.style.setProperty('--load', load.get(cpu) + '%');
+		const text = textOf(cpu, on);
+		if (text.length || cell.element.firstChild) cell.element.replaceChildren(...text);
 	}
 	showNodes();
 	showSummary(places, unknown);
