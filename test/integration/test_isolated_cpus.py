@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.skipif(not V2.exists() or 'cpuset' not in V2.read_text
 CGROUP, SLICE = pathlib.Path('/sys/fs/cgroup'), 'nri-rp-it.slice'
 WORKQUEUE = pathlib.Path('/sys/devices/virtual/workqueue/cpumask')
 PARTITIONS = (CGROUP / 'cpuset.cpus.isolated').exists()
-SMT = pathlib.Path('/sys/devices/system/cpu/smt/active').read_text().strip() == '1'
 ALL = '%d-%d' % (ONLINE[0], ONLINE[-1])
 SECONDS = float(os.environ.get('NRI_RP_TEST_SECONDS', '10'))
 BUSY = '/bin/sh', '-c', 'while :; do :; done'
@@ -76,8 +75,8 @@ def rises(host, value):  # noqa: F811
     return risen
 
 
-def usage_ms(cgroup):
-    return int(dict(line.split() for line in (cgroup / 'cpu.stat').read_text().splitlines())['usage_usec']) / 1e3
+def siblings_of(cpu):
+    return cpus(pathlib.Path('/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list' % cpu).read_text())
 
 
 def interrupts():
@@ -143,7 +142,7 @@ def foreign_ms(n):
 # What is measured with a key and without it, and what has to be true of the two.
 KEYS = {
     'hostTasks: away': (foreign_ms, lambda off, on: off > 300 and on < off / 5),
-    'bestEffort: idle': (lambda n: rises(n.host, lambda: usage_ms(n.idle.cgroup())), lambda off, on: on < off),
+    'bestEffort: idle': (lambda n: (n.idle.cgroup().parent / 'cpu.idle').read_text().strip(), lambda off, on: (off, on) == ('0', '1')),
     'quota: off': (lambda n: n.own.cgroup_file('cpu.max'), lambda off, on: off == '100000 100000' and on.startswith('max')),
     'partition: isolated': (lambda n: n.own.cgroup_file('cpuset.cpus.partition'), lambda off, on: (off, on) == ('member', 'isolated')),
     'kernelWork: away': (lambda n: (WORKQUEUE.read_text().strip(), sorted(set(interrupts().values()))), lambda off, on: off != on),
@@ -151,7 +150,8 @@ KEYS = {
 
 
 @pytest.mark.parametrize('runtime', ANY, indirect=True, ids=lambda release: 'containerd-' + release)
-def test_what_runs_on_exclusive_cpus(unstarted, runtime, pods, host):  # noqa: F811
+def test_what_runs_on_exclusive_cpus(unstarted, runtime, pods, host, monkeypatch):  # noqa: F811
+    monkeypatch.setenv('NRI_RPD_PARTITIONS', 'yes')
     n = Node(unstarted, runtime, pods, host)
     keys = []
     for key, (measure, holds) in KEYS.items():
@@ -169,11 +169,11 @@ def test_what_runs_on_exclusive_cpus(unstarted, runtime, pods, host):  # noqa: F
         print('\n| %s | %s | %s | %s | restored without the key |' % (key, off, on, changed), flush=True)
         n.restored(key)
         assert holds(off, on), (key, off, on)
-    if SMT:
+    if len(siblings_of(ONLINE[1])) > 1:
         n.reload('siblings: own')
         wait_for('a whole core', lambda: len(cpus(n.own.allowed())) > 1)
-        core, one = cpus(n.own.allowed()), min(cpus(n.own.allowed()))
-        assert core == cpus(pathlib.Path('/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list' % one).read_text())
+        core = cpus(n.own.allowed())
+        assert core == siblings_of(min(core))
         wait_for('the others leave it', lambda: not any(cpus(c.allowed()) & core for c in host.others))
         print('\n| siblings: own | %s | %s |' % (n.cpus, core), flush=True)
         n.reload()

@@ -93,6 +93,30 @@ def test_the_node_is_known_and_marked():
     kubectl('taint', 'node', NODE, 'test.example/t:PreferNoSchedule-')
 
 
+def test_a_killed_daemon_is_seen_at_the_node():
+    away = {'key': 'nri-rp.io/not-ready', 'effect': 'NoSchedule'}
+
+    def seen():
+        at = get('node', NODE)
+        ready = {c['type']: c['status'] for c in at['status'].get('conditions', [])}.get('NRIResourcePolicyReady')
+        return ready, away in [{k: t[k] for k in away if k in t} for t in at['spec'].get('taints', [])]
+
+    def within(seconds, state):
+        begin = time.monotonic()
+        eventually(lambda: seen() == state, seconds)
+        return '%.1f s' % (time.monotonic() - begin)
+    with managed({'policy': 'none'}) as node:
+        set_config(node, {'policy': 'none', 'agent': {'cluster': True, 'taintWhenAway': True, 'nodeResourceTopology': False,
+                                                      'socket': node.paths['work'] + '/agent.sock'}})
+        within(20, ('True', False))
+        for _ in range(3):
+            node.kill()
+            killed = within(10, ('False', True))
+            node.start()
+            print('\ncondition false and taint %s after the kill, condition true without taint %s after the start' % (killed, within(10, ('True', False))))
+        assert problems(node) == []
+
+
 def has_group(group):
     """API servers made for tests have not all of them."""
     return group + '/' in kubectl('api-versions')

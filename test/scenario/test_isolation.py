@@ -296,6 +296,12 @@ def test_what_another_program_has_changed_stays(isolated):
     i.becomes({SLICES[0]: '0'})
 
 
+def test_doctor_says_that_partitions_need_a_capability(isolated):
+    i = isolated('static', {'partition': 'isolated'})
+    found, = [f for f in i.node.ctl('doctor', check=False) if f['check'] == 'isolation']
+    assert found['verdict'] == 'warning' and 'partition.conf' in found['hint'] and 'CAP_SYS_ADMIN' in found['text']
+
+
 def test_doctor_says_what_the_service_may_not_write(isolated):
     """As under a unit without its part interrupts.conf: the file is read-only."""
     i = isolated('static', {'kernelWork': 'away'})

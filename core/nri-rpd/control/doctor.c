@@ -592,9 +592,10 @@ static bool may_administer(void)
 	return caps >> CAP_SYS_ADMIN & 1;
 }
 
-#define DROPIN_COMMAND                                                                             \
+/* Command that installs a part of the unit. */
+#define DROPIN(name)                                                                               \
 	"install -D -m 644 -t /etc/systemd/system/nri-rpd.service.d " NRI_RP_DATADIR               \
-	"/systemd/speed-select.conf && systemctl daemon-reload && systemctl restart nri-rpd"
+	"/systemd/" name " && systemctl daemon-reload && systemctl restart nri-rpd"
 
 /* Checks Speed Select. Most nodes do not use it, so a missing device is not reported. */
 static void check_speedselect(struct doctor *d)
@@ -603,7 +604,8 @@ static void check_speedselect(struct doctor *d)
 	/* Reading Speed Select takes time, so it is read only if the configuration uses it. */
 	uint32_t n = sst_is_read(topo) ? sst_n_punits(topo) : 0;
 	if (n && !may_administer())
-		doctor_finding(d, NOTE, "for pctPriority and sstClosID: " DROPIN_COMMAND,
+		doctor_finding(d, NOTE,
+			       "for pctPriority and sstClosID: " DROPIN("speed-select.conf"),
 			       "Speed Select has %u punits; changing them needs CAP_SYS_ADMIN", n);
 	else if (n)
 		doctor_finding(d, FINE, NULL, "Speed Select has %u punits", n);
@@ -613,25 +615,34 @@ static void check_speedselect(struct doctor *d)
 
 #define WORKQUEUE "sys/devices/virtual/workqueue/cpumask"
 
-/* Checks whether the service may write the files that isolation.kernelWork of the policy needs. */
+/* Checks whether the service may make partitions, if isolation.partition is used. */
+static void check_partition(struct doctor *d, const char *policy)
+{
+	_free_ char *key = str_printf("%s.isolation.partition", policy);
+	rp_cfg node = key ? conf_get(conf_root(pipeline_conf(d->p)), key) : NULL;
+	if (node && str_eq(conf_text(node, ""), "isolated") && !may_administer())
+		doctor_finding(d, WARNING, DROPIN("partition.conf"),
+			       "%s: the kernel refuses partitions of a service without "
+			       "CAP_SYS_ADMIN",
+			       key);
+}
+
+/* Checks whether the service may do what isolation of the policy needs. */
 static void check_isolation(struct doctor *d)
 {
 	const struct fs_root *root = pipeline_root(d->p);
 	struct pipeline_status s;
 	pipeline_status(d->p, &s);
+	check_partition(d, s.policy);
 	_free_ char *key = str_printf("%s.isolation.kernelWork", s.policy);
 	rp_cfg node = key ? conf_get(conf_root(pipeline_conf(d->p)), key) : NULL;
 	_free_ char *path = str_printf("%s/" WORKQUEUE, root->path);
 	if (!node || !path || !str_eq(conf_text(node, ""), "away"))
 		return;
 	if (access(path, W_OK) < 0)
-		doctor_finding(
-			d, WARNING,
-			"install -D -m 644 -t /etc/systemd/system/nri-rpd.service.d " NRI_RP_DATADIR
-			"/systemd/interrupts.conf && systemctl daemon-reload "
-			"&& systemctl restart nri-rpd",
-			"%s cannot keep kernel work off exclusive CPUs: /" WORKQUEUE ": %s", key,
-			strerror(errno));
+		doctor_finding(d, WARNING, DROPIN("interrupts.conf"),
+			       "%s cannot keep kernel work off exclusive CPUs: /" WORKQUEUE ": %s",
+			       key, strerror(errno));
 	else
 		doctor_finding(d, FINE, NULL, "kernel work is kept off exclusive CPUs");
 }

@@ -9,7 +9,7 @@
  *   kernelWork: away        unbound kernel work and interrupts leave exclusive CPUs
  *   siblings: own           exclusive CPUs are whole cores, so that no other container runs on
  *                           another thread of their cores
- *   bestEffort: idle        pods of class BestEffort run only on CPUs that are otherwise idle
+ *   bestEffort: idle        CPUs that run only pods of class BestEffort count as idle CPUs
  *
  * A policy embeds struct isolation_keys in its plan, reads it with isolation_read(), and names
  * isolation_part as its life_ops.part. The host's worker writes the files and records them with
@@ -46,8 +46,8 @@
 			       "own: exclusive CPUs are whole cores; a number of CPUs is rounded " \
 			       "up to whole cores."),                                              \
 		SECTION_CHOICE("isolation.bestEffort", "normal|idle", "normal",                    \
-			       "idle: pods of class BestEffort run only when nothing else wants "  \
-			       "to (cgroup v2).")
+			       "idle: to the scheduler, a CPU that runs only pods of class "       \
+			       "BestEffort is idle (cgroup v2).")
 
 struct isolation_keys {
 	bool no_quota, host_away, partition, kernel_away, idle;

@@ -12,6 +12,7 @@
 #define WORKQUEUE "/sys/devices/virtual/workqueue/cpumask"
 #define POSSIBLE "/sys/devices/system/cpu/possible"
 #define CLOSED " (the shipped service needs interrupts.conf, see nri-rpd(8))"
+#define NOT_ALLOWED " (needs CAP_SYS_ADMIN: partition.conf of the service, see nri-rpd(8))"
 #define PATH_MAX_ RP_SETTING_PATH_MAX
 #define VALUE_MAX RP_SETTING_MAX
 #define MESSAGE_MAX 512u
@@ -114,6 +115,12 @@ static void files_complain(struct job *j, const char *path, const char *what, co
 	if (!j->message[0])
 		(void)snprintf(j->message, sizeof j->message, "isolation: %.200s: %.64s: %.120s",
 			       path, what, why);
+}
+
+/* Adds a remedy to the message. */
+static void files_advise(struct job *j, const char *remedy)
+{
+	(void)strncat(j->message, remedy, sizeof j->message - strlen(j->message) - 1);
 }
 
 /* Reads a file without its newline. Returns the length or -errno. */
@@ -224,8 +231,7 @@ static bool files_set(struct job *j, const char *path, const char *value)
 	if (r < 0) {
 		files_complain(j, path, value, strerror(-r));
 		if (r == -EROFS && strcmp(path, WORKQUEUE) == 0)
-			(void)strncat(j->message, CLOSED,
-				      sizeof j->message - strlen(j->message) - 1);
+			files_advise(j, CLOSED);
 		if (!known)
 			files_forget(f, k);
 		return false;
@@ -415,8 +421,12 @@ static void partitions_set(struct job *j, const char *dir, const char *cpus)
 	(void)snprintf(path, sizeof path, "%s/cpuset.cpus.partition", dir);
 	if (!files_set(j, path, "isolated") || files_read(j->files, path, now) < 0)
 		return;
-	if (strstr(now, "invalid"))
-		files_complain(j, path, "the kernel does not isolate it", now);
+	bool first = !j->message[0];
+	if (!strstr(now, "invalid"))
+		return;
+	files_complain(j, path, "the kernel does not isolate it", now);
+	if (first && strstr(now, "not permitted"))
+		files_advise(j, NOT_ALLOWED);
 }
 
 static void files_partitions(struct job *j)
