@@ -52,9 +52,10 @@ class Kubelet:
         return self._claims('NodeUnprepareResources', claims, API.UnprepareResponse)
 
 
-def allocated(node, device='cpu-node-0', cpu='4', memory='1Gi', pods=(), request='cpus', config=(), **result):
-    """A ResourceClaim that the scheduler has allocated; pods: their UIDs."""
+def allocated(node, device='cpu-node-0', cpu='4', memory='1Gi', pods=(), request='cpus', config=(), more=(), **result):
+    """A ResourceClaim that the scheduler has allocated; pods: their UIDs; more: further results."""
     consumed = {'cpu': cpu, 'memory': memory} if cpu else None
     results = [{'request': request, 'driver': DRIVER, 'pool': node, 'device': device, 'consumedCapacity': consumed, **result}]
+    results += [{'driver': DRIVER, 'pool': node, **entry} for entry in more]
     return {'spec': {}, 'status': {'allocation': {'devices': {'results': results, 'config': list(config)}},
                                    'reservedFor': [{'resource': 'pods', 'name': uid, 'uid': uid} for uid in pods]}}

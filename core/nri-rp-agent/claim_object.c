@@ -17,35 +17,14 @@ static bool object_is(const json_t *object, const char *key, const char *value)
 	return text && str_eq(text, value);
 }
 
-/* Finds the only result of this driver. */
-static int object_find_result(const json_t *results, const char *driver, const char *pool,
-			      const json_t **ret, struct err *err)
-{
-	const json_t *result;
-	size_t i;
-	*ret = NULL;
-	json_array_foreach(results, i, result)
-	{
-		if (!object_is(result, "driver", driver) || !object_is(result, "pool", pool))
-			continue;
-		if (*ret)
-			return err_set(err, -EINVAL,
-				       "it has several devices of driver %s: request one device in "
-				       "each claim",
-				       driver);
-		*ret = result;
-	}
-	return *ret ? 0
-		    : err_set(err, -ESTALE, "no device of driver %s, pool %s is allocated to it",
-			      driver, pool);
-}
-
-static int object_read_capacity(const json_t *consumed, struct claim_object *ret, struct err *err)
+static int object_read_capacity(const json_t *consumed, struct claim_result *ret, struct err *err)
 {
 	const char *cpu = object_text(consumed, "cpu"), *memory = object_text(consumed, "memory");
 	int64_t milli = 0;
-	if (!cpu || str_to_milli(cpu, &milli) || milli < 1000 || milli % 1000 ||
-	    milli / 1000 > AGENT_CLAIM_CPUS_MAX)
+	if (json_object_size(consumed) && !cpu)
+		cpu = "0"; /* a device without CPUs */
+	else if (!cpu || str_to_milli(cpu, &milli) || milli < 1000 || milli % 1000 ||
+		 milli / 1000 > AGENT_CLAIM_CPUS_MAX)
 		return err_set(err, -EINVAL,
 			       "its consumedCapacity has cpu %.40s, expected a whole number of "
 			       "CPUs: Kubernetes 1.34 or later with the feature "
@@ -55,6 +34,40 @@ static int object_read_capacity(const json_t *consumed, struct claim_object *ret
 	if (memory && (str_to_bytes(memory, &ret->memory) || ret->memory < 0))
 		return err_set(err, -EINVAL, "its consumedCapacity has memory %.40s", memory);
 	return 0;
+}
+
+static int object_read_result(const json_t *result, struct claim_result *ret, struct err *err)
+{
+	ret->request = object_text(result, "request");
+	ret->device = object_text(result, "device");
+	ret->share_id = object_text(result, "shareID");
+	if (!ret->request || !ret->device)
+		return err_set(err, -EINVAL, "its allocation names no request or no device");
+	ret->request_len = strcspn(ret->request, "/");
+	return object_read_capacity(json_object_get(result, "consumedCapacity"), ret, err);
+}
+
+/* Reads the results of this driver. */
+static int object_read_results(const json_t *results, const char *driver, const char *pool,
+			       struct claim_object *ret, struct err *err)
+{
+	const json_t *result;
+	size_t i;
+	json_array_foreach(results, i, result)
+	{
+		if (!object_is(result, "driver", driver) || !object_is(result, "pool", pool))
+			continue;
+		if (ret->n_results == AGENT_CLAIM_PARTS_MAX)
+			return err_set(err, -EINVAL, "it has more than %u devices of driver %s",
+				       AGENT_CLAIM_PARTS_MAX, driver);
+		int r = object_read_result(result, &ret->results[ret->n_results++], err);
+		if (r)
+			return r;
+	}
+	return ret->n_results
+		       ? 0
+		       : err_set(err, -ESTALE, "no device of driver %s, pool %s is allocated to it",
+				 driver, pool);
 }
 
 /* Refuses parameters for this driver, which has none. */
@@ -95,24 +108,11 @@ int claim_object_read(const json_t *object, const char *uid, const char *driver,
 {
 	const json_t *status = json_object_get(object, "status");
 	const json_t *devices = json_object_get(json_object_get(status, "allocation"), "devices");
-	const json_t *result;
 	*ret = (struct claim_object){0};
 	if (!object_is(json_object_get(object, "metadata"), "uid", uid))
 		return err_set(err, -ESTALE, "the claim of that name has another UID than %s", uid);
-	int r = object_find_result(json_object_get(devices, "results"), driver, pool, &result, err);
+	int r = object_read_results(json_object_get(devices, "results"), driver, pool, ret, err);
 	if (!r)
 		r = object_check_config(json_object_get(devices, "config"), driver, err);
-	if (!r)
-		r = object_read_capacity(json_object_get(result, "consumedCapacity"), ret, err);
-	if (!r)
-		r = object_read_pods(json_object_get(status, "reservedFor"), ret, err);
-	if (r)
-		return r;
-	ret->request = object_text(result, "request");
-	ret->device = object_text(result, "device");
-	ret->share_id = object_text(result, "shareID");
-	if (!ret->request || !ret->device)
-		return err_set(err, -EINVAL, "its allocation names no request or no device");
-	ret->request_len = strcspn(ret->request, "/");
-	return 0;
+	return r ? r : object_read_pods(json_object_get(status, "reservedFor"), ret, err);
 }

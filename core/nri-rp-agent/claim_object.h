@@ -9,12 +9,18 @@
 #include "core/lib/util/err.h"
 #include "core/lib/wire/agent_protocol.h"
 
-/* Texts are borrowed from the object. */
-struct claim_object {
+/* A device that is allocated to a claim. */
+struct claim_result {
 	const char *request; /* name of the request; a subrequest is cut off */
 	size_t request_len;
 	const char *device, *share_id; /* share_id NULL: none */
 	int64_t cpus, memory; /* allocated whole CPUs and bytes of memory */
+};
+
+/* Texts are borrowed from the object. */
+struct claim_object {
+	struct claim_result results[AGENT_CLAIM_PARTS_MAX];
+	uint32_t n_results;
 	const char *pods[AGENT_CLAIM_PODS_MAX]; /* UIDs of the pods that may use it */
 	uint32_t n_pods;
 };

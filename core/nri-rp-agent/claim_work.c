@@ -42,7 +42,10 @@ struct job {
 	struct claim_work *work;
 	struct batch *batch;
 	char *uid, *ns, *name;
-	char *request, *device, *share_id;
+	struct prepared {
+		char *request, *device, *share_id; /* share_id NULL: none */
+	} results[AGENT_CLAIM_PARTS_MAX];
+	uint32_t n_results;
 	/* the claim's entries in the response of its batch; NULL: the job reconciles */
 	Dra__Prepared *prepared;
 	Dra__Unprepared *unprepared;
@@ -86,9 +89,11 @@ static void job_end(struct job *j)
 	free(j->uid);
 	free(j->ns);
 	free(j->name);
-	free(j->request);
-	free(j->device);
-	free(j->share_id);
+	for (uint32_t i = 0; i < j->n_results; i++) {
+		free(j->results[i].request);
+		free(j->results[i].device);
+		free(j->results[i].share_id);
+	}
 	free(j);
 	if (b)
 		batch_release(b);
@@ -113,29 +118,41 @@ __attribute__((format(printf, 2, 3))) static void job_fail(struct job *j, const 
 	job_end(j);
 }
 
-/* Describes the claim's device in the answer. Returns false without memory. */
-static bool job_describe(const struct job *j)
+/* Describes a device of the claim in the answer. Returns NULL without memory. */
+static Dra__PreparedDevice *job_describe_one(const struct job *j, const struct prepared *p)
 {
 	struct arena *a = j->batch->arena;
 	Dra__PreparedDevice *d = arena_zero(a, Dra__PreparedDevice);
-	Dra__PreparedDevice **devices = arena_array(a, 1, sizeof(Dra__PreparedDevice *));
 	char **names = arena_array(a, 1, sizeof *names), **ids = arena_array(a, 1, sizeof *ids);
-	if (!d || !devices || !names || !ids)
-		return false;
+	if (!d || !names || !ids)
+		return NULL;
 	dra__prepared_device__init(d);
-	names[0] = arena_strdup(a, j->request);
+	names[0] = arena_strdup(a, p->request);
 	ids[0] = arena_printf(a, CDI_KIND "=%s", j->uid);
 	d->request_names = names;
 	d->cdi_device_ids = ids;
 	d->n_request_names = d->n_cdi_device_ids = 1;
 	d->pool_name = arena_strdup(a, j->work->config.pool);
-	d->device_name = arena_strdup(a, j->device);
-	if (j->share_id)
-		d->share_id = arena_strdup(a, j->share_id);
-	devices[0] = d;
-	j->prepared->devices = devices;
-	j->prepared->n_devices = 1;
-	return names[0] && ids[0] && d->pool_name && d->device_name && d->share_id;
+	d->device_name = arena_strdup(a, p->device);
+	if (p->share_id)
+		d->share_id = arena_strdup(a, p->share_id);
+	return names[0] && ids[0] && d->pool_name && d->device_name && d->share_id ? d : NULL;
+}
+
+/* Describes the claim's devices in the answer. Returns false without memory. */
+static bool job_describe(const struct job *j)
+{
+	Dra__PreparedDevice **devices = arena_array(j->batch->arena, j->n_results, sizeof *devices);
+	bool made = devices != NULL;
+	for (uint32_t i = 0; made && i < j->n_results; i++) {
+		devices[i] = job_describe_one(j, &j->results[i]);
+		made = devices[i] != NULL;
+	}
+	if (made) {
+		j->prepared->devices = devices;
+		j->prepared->n_devices = j->n_results;
+	}
+	return made;
 }
 
 /* ---- release --------------------------------------------------------------------------------- */
@@ -210,10 +227,18 @@ static void on_allocated(const struct rpc_result *result, void *arg)
 
 static int job_keep(struct job *j, const struct claim_object *o)
 {
-	j->request = strndup(o->request, o->request_len);
-	j->device = strdup(o->device);
-	j->share_id = o->share_id ? strdup(o->share_id) : NULL;
-	return j->request && j->device && (j->share_id || !o->share_id) ? 0 : -ENOMEM;
+	for (; j->n_results < o->n_results; j->n_results++) {
+		const struct claim_result *from = &o->results[j->n_results];
+		struct prepared *to = &j->results[j->n_results];
+		to->request = strndup(from->request, from->request_len);
+		to->device = strdup(from->device);
+		to->share_id = from->share_id ? strdup(from->share_id) : NULL;
+		if (!to->request || !to->device || (from->share_id && !to->share_id)) {
+			j->n_results++; /* freed with the job */
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 static void job_allocate(struct job *j, const struct claim_object *o)
@@ -222,9 +247,18 @@ static void job_allocate(struct job *j, const struct claim_object *o)
 	m.uid = j->uid;
 	m.namespace_ = j->ns;
 	m.name = j->name;
-	m.device = j->device;
-	m.cpus = o->cpus;
-	m.memory = o->memory;
+	Agent__ClaimPart parts[AGENT_CLAIM_PARTS_MAX], *more[AGENT_CLAIM_PARTS_MAX];
+	m.device = j->results[0].device;
+	m.cpus = o->results[0].cpus;
+	m.memory = o->results[0].memory;
+	for (uint32_t i = 1; i < o->n_results; i++) {
+		more[m.n_more] = &parts[m.n_more];
+		agent__claim_part__init(more[m.n_more]);
+		more[m.n_more]->device = j->results[i].device;
+		more[m.n_more]->cpus = o->results[i].cpus;
+		more[m.n_more++]->memory = o->results[i].memory;
+	}
+	m.more = more;
 	m.pods = (char **)(uintptr_t)o->pods;
 	m.n_pods = o->n_pods;
 	int r = link_call(j->work->config.link, "PrepareClaim", &m.base, AGENT_CLAIM_MS,

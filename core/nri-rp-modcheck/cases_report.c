@@ -279,12 +279,13 @@ static void on_text(void *ctx, const char *name, const char *value)
 /* Allocates a claim, synchronizes, and releases it: its CPUs remain the same until then. */
 static int claim_of_device(struct rig *r, const char *device, struct err *err)
 {
+	const struct claim_part part = {.device = device, .cpus = 2};
 	const struct claim_desc desc = {.uid = "modcheck",
 					.ns = "default",
 					.name = "claim",
-					.device = device,
 					.users = "",
-					.cpus = 2};
+					.parts = &part,
+					.n_parts = 1};
 	const struct ctr *claim;
 	struct iset *before;
 	pipeline_runtime(r->pipeline)->synchronized = true;

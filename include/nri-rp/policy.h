@@ -234,15 +234,22 @@ struct rp_allocation {
 };
 
 /*
- * nri-rp.devices/1 [since 1.3], optional: what pods can claim from the policy by Dynamic Resource
- * Allocation. The host publishes the devices in ResourceSlices, and asks for the allocation of
- * claims.
+ * nri-rp.devices/1 [since 1.3], optional: what pods can claim from a policy or a controller by
+ * Dynamic Resource Allocation. The host publishes the devices in ResourceSlices, and asks for the
+ * allocation of claims.
  *
  * A claim is an object of the host's cache like a container that has no process: rp_ctr_info has
  * RP_CTR_CLAIM, the class Guaranteed, and the claimed amounts as requests and limits. list()
  * returns it, and sync() keeps its CPUs and memory nodes. The containers that use a claim get its
  * CPUs and memory nodes from the host; the policy does not see them while the claim exists. The
  * host refuses every decision that takes online CPUs from a claim.
+ *
+ * A claim of several devices is one such object for each of them, in one pod, all of which are
+ * allocated in one transaction. The containers get the CPUs and memory nodes of all.
+ *
+ * The names of a controller's devices begin with the name of the module and "-", and have no
+ * capacity "cpu". Only this controller sees their claims. It stages no CPUs but may stage
+ * RP_F_RDT_CLASS, which the host gives to the containers that use the claim.
  */
 #define RP_DEVICES_1 "nri-rp.devices/1"
 
@@ -271,7 +278,7 @@ struct rp_devices {
 	/* Reports all devices to the sink, between transactions. Returns 0 or an error code. */
 	int32_t (*devices)(struct rp_instance *inst, const struct rp_devices_sink *sink);
 	/* Allocates a new claim from a device: stages exclusive CPUs, as many as it requests, and
-	 * memory nodes. The policy may move other containers. -RP_ENOENT: no such device;
+	 * memory nodes. A policy may move other containers. -RP_ENOENT: no such device;
 	 * -RP_ENOSPC: too little is left. */
 	int32_t (*allocate)(struct rp_instance *inst, rp_txn txn, rp_ctr claim, const char *device);
 	/* Releases what a claim has. Must accept claims that were never allocated. */

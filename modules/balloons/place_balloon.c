@@ -163,10 +163,11 @@ uint32_t balloon_free_instance(const struct state *s, const struct type *t,
 	}
 }
 
-/* Returns the number of balloons of a type at or below b. */
+/* Returns the number of balloons of a type at or below b. Balloons of claims do not count for the
+ * built-in type default, which has those of claims of other policies. */
 static uint32_t count_in(const struct balloon *b, const struct type *t)
 {
-	uint32_t n = b->type == t;
+	uint32_t n = b->type == t && (t->at || !claims_has(b));
 	for (uint32_t i = 0; i < b->n_parts; i++)
 		n += count_in(b->parts[i], t);
 	return n;

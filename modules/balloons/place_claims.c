@@ -17,12 +17,13 @@
 /* ---- devices --------------------------------------------------------------------------------- */
 
 /* Returns true if claims can have balloons of the type, and its name is valid in a device's name.
+ * The built-in type default is for plain containers, which a claim would leave without a balloon.
  * Members of a type with hideHyperthreads do not get all CPUs of their balloon. */
 static bool claims_offer(const struct rp_plan *p, const struct type *t)
 {
 	size_t n = strlen(t->name);
-	return p->pin_cpu && t != p->reserved_type && t->max_cpus >= 0 && !t->hide_threads && n &&
-	       n < DEVICE_NAME_MAX - (sizeof DEVICE_PREFIX - 1) &&
+	return p->pin_cpu && t->at && t != p->reserved_type && t->max_cpus >= 0 &&
+	       !t->hide_threads && n && n < DEVICE_NAME_MAX - (sizeof DEVICE_PREFIX - 1) &&
 	       t->name[strspn(t->name, DEVICE_CHARS)] == '\0' && t->name[n - 1] != '-';
 }
 

@@ -363,6 +363,7 @@ const void *ctl_life_service(const struct ctl_life_ops *ops, struct rp_instance 
 		{RP_METRICS_1, ops->collect ? &metrics : NULL},
 		{RP_STATE_1, ops->records ? &state : ops->state},
 		{RP_DECISION_1, ops->decision},
+		{RP_DEVICES_1, ops->devices},
 		{NULL, NULL}};
 	return modhost_service(services, id);
 }

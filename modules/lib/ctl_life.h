@@ -108,6 +108,7 @@ struct ctl_life_ops {
 	const struct rp_schema *schema;
 	const struct rp_state *state; /* state of the module, instead of `records` */
 	const struct rp_decision *decision;
+	const struct rp_devices *devices;
 };
 
 struct ctl_queue;

@@ -235,6 +235,23 @@ static int32_t copy_name(const struct modhost *h, rp_cfg at, const char *name, c
 	return 0;
 }
 
+static int32_t read_claims(const struct modhost *h, rp_cfg node, struct rdt_class *k)
+{
+	const struct rp_host_config *g = h->config;
+	rp_cfg at = g->get(h->ctx, node, "allowClaims");
+	if (!g->value(h->ctx, at, RP_T_BOOL, 0))
+		return 0;
+	if (!rdt_claims_good_name(k->name))
+		return modhost_fail_at(
+			h, at, -RP_EINVAL,
+			"class \"%s\" cannot be claimed: expected a name of at most 59 "
+			"characters a-z, 0-9 and \"-\"",
+			k->name);
+	k->max_claims =
+		g->value(h->ctx, g->get(h->ctx, node, "maxClaims"), RP_T_INT, RDT_CLAIMS_MAX);
+	return 0;
+}
+
 static int32_t read_class(const struct modhost *h, rp_cfg classes, uint32_t i, struct rdt_config *c)
 {
 	rp_cfg node = h->config->item(h->ctx, classes, i);
@@ -253,7 +270,9 @@ static int32_t read_class(const struct modhost *h, rp_cfg classes, uint32_t i, s
 	k->node = node;
 	k->partition = c->n_partitions - 1;
 	c->n_classes++;
-	r = read_shares(h, node, true, &k->shares);
+	r = read_claims(h, node, k);
+	if (!r)
+		r = read_shares(h, node, true, &k->shares);
 	const struct rdt_shares *p = &c->partitions[k->partition].shares;
 	for (unsigned a = 0; !r && a <= RDT_MB; a++)
 		if (k->shares.alloc[a].given && !p->alloc[a].given)

@@ -67,7 +67,8 @@ static int32_t rdt_plan(struct rp_instance *inst, rp_cfg section, struct rp_plan
 		r = rdt_machine_read(&inst->h, &ret->machine);
 	if (!r && ret->enable)
 		r = rdt_resolve(&inst->h, &ret->config, &ret->machine);
-	return r;
+	/* Claims of an earlier run do not refuse the start. */
+	return r || !inst->plan ? r : rdt_claims_check(&inst->h, &ret->config);
 }
 
 static void rdt_plan_fini(struct rp_plan *p)
@@ -587,6 +588,32 @@ static int32_t rdt_load(struct rp_instance *inst, const void *data, uint32_t siz
 	return 0;
 }
 
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+static int32_t rdt_devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
+{
+	return inst->plan && inst->plan->enable ? rdt_claims_devices(&inst->plan->config, sink) : 0;
+}
+
+static int32_t rdt_claim(struct rp_instance *inst, rp_txn txn, rp_ctr claim, const char *device)
+{
+	if (!inst->plan || !inst->plan->enable)
+		return modhost_fail(&inst->h, -RP_ENOENT, "rdt is not enabled");
+	return rdt_claims_allocate(&inst->h, &inst->plan->config, txn, claim, device);
+}
+
+/* Releases nothing: a claim has its class only as a staged value. */
+static int32_t rdt_unclaim(struct rp_instance *inst, rp_txn txn, rp_ctr claim)
+{
+	(void)inst, (void)txn, (void)claim;
+	return 0;
+}
+
+static const struct rp_devices devices = {.size = sizeof devices,
+					  .devices = rdt_devices,
+					  .allocate = rdt_claim,
+					  .release = rdt_unclaim};
+
 /* ---- module definition ----------------------------------------------------------------------- */
 
 #define SHARES(prefix, what)                                                                       \
@@ -628,6 +655,10 @@ static const struct rp_key keys[] = {
 	SECTION_MAP("partitions.*.classes", "Classes of the partition, by name."),
 	SECTION_MAP("partitions.*.classes.*", "A class."),
 	SHARES("partitions.*.classes.*.", "The class's share of the partition's"),
+	SECTION_BOOL("partitions.*.classes.*.allowClaims", "false",
+		     "Pods can claim the class, as the device rdt-CLASS."),
+	SECTION_NUMBER("partitions.*.classes.*.maxClaims", 1, 4096, "256",
+		       "Largest number of claims that have the class at the same time."),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);
@@ -680,6 +711,7 @@ static const struct ctl_life_ops ops = {
 	.collect = rdt_collect,
 	.schema = &schema,
 	.state = &state,
+	.devices = &devices,
 };
 
 CTL_MODULE("rdt", "1.0", ops, .summary = "cache ways and memory bandwidth by resctrl",

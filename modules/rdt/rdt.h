@@ -101,6 +101,7 @@ struct rdt_class {
 	struct rdt_shares shares;
 	rp_cfg node;
 	char *schemata; /* text for the group's schemata, set by rdt_resolve() */
+	int64_t max_claims; /* number of claims that may have the class; 0: none */
 };
 
 enum rdt_monitoring {
@@ -134,6 +135,20 @@ int32_t rdt_share_parse(const char *text, bool range_allowed, struct rdt_share *
 /* Sets the schemata of all classes. -RP_EINVAL: the configuration is not possible; -RP_ENOTSUP:
  * this machine lacks a capability. */
 int32_t rdt_resolve(const struct modhost *h, struct rdt_config *c, const struct rdt_machine *m);
+
+/* ---- claims (claims.c) ----------------------------------------------------------------------- */
+
+#define RDT_CLAIMS_MAX 256 /* default of maxClaims */
+
+/* Returns true if the name of a class can be that of a device. */
+bool rdt_claims_good_name(const char *class);
+/* Reports the classes that pods can claim. Returns 0. */
+int32_t rdt_claims_devices(const struct rdt_config *c, const struct rp_devices_sink *sink);
+/* Stages the class of a device for a claim. -RP_ENOENT and -RP_ENOSPC, with a message. */
+int32_t rdt_claims_allocate(const struct modhost *h, const struct rdt_config *c, rp_txn txn,
+			    rp_ctr claim, const char *device);
+/* Fails with a message if a claim would lose its class under this configuration. */
+int32_t rdt_claims_check(const struct modhost *h, const struct rdt_config *c);
 
 /* ---- groups: [worker] ------------------------------------------------------------------------ */
 

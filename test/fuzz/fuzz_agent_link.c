@@ -104,9 +104,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	arena_reset(a);
 	struct claim_desc claim;
 	if (agent_decode_claim(a, data, size, &claim) == 0) {
-		check(is_name(claim.ns) && is_name(claim.name) && is_name(claim.device));
+		check(is_name(claim.ns) && is_name(claim.name));
+		check(claim.n_parts && claim.n_parts <= CLAIM_PARTS_MAX);
 		check(*claim.uid && strlen(claim.uid) <= CLAIM_UID_MAX && !strchr(claim.uid, '/'));
-		check(claim.cpus > 0 && claim.cpus <= AGENT_CLAIM_CPUS_MAX && claim.memory >= 0);
+		for (uint32_t i = 0; i < claim.n_parts; i++)
+			check(is_name(claim.parts[i].device) && claim.parts[i].cpus >= 0 &&
+			      claim.parts[i].cpus <= AGENT_CLAIM_CPUS_MAX &&
+			      claim.parts[i].memory >= 0);
 		check(strlen(claim.users) <= CLAIM_USERS_MAX);
 	}
 	arena_free(a);

@@ -91,8 +91,13 @@ static void read_claim(const json_t *object)
 		check(*err.text);
 		return;
 	}
-	check(c.cpus > 0 && c.cpus <= AGENT_CLAIM_CPUS_MAX && c.memory >= 0 && c.device);
-	check(c.request_len <= strlen(c.request) && c.n_pods <= AGENT_CLAIM_PODS_MAX);
+	check(c.n_results && c.n_results <= AGENT_CLAIM_PARTS_MAX);
+	check(c.n_pods <= AGENT_CLAIM_PODS_MAX);
+	for (uint32_t i = 0; i < c.n_results; i++) {
+		const struct claim_result *r = &c.results[i];
+		check(r->cpus >= 0 && r->cpus <= AGENT_CLAIM_CPUS_MAX && r->memory >= 0);
+		check(r->device && r->request_len <= strlen(r->request));
+	}
 }
 
 /* Checks that the daemon accepts or refuses the message that the agent makes of a Node. */

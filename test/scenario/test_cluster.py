@@ -25,7 +25,8 @@ def balloons(*sizes, **more):
 class Cluster:
     """A node of a cluster: its API server, its agent, its daemon."""
 
-    def __init__(self, make_node, folder, kinds=None, labels=None, config=None, token=None, topology=True, module_dirs=(), head=None, agent=(), env=None, **user):
+    def __init__(self, make_node, folder, kinds=None, labels=None, config=None, token=None, topology=True, module_dirs=(), head=None, agent=(), env=None,
+                 before=None, **user):
         self.api = ApiServer(KINDS if kinds is None else kinds, token)
         self.api.put('nodes', None, NODE, {'metadata': {'labels': dict(labels or {})}})
         self.node = make_node(None, start=False, module_dirs=module_dirs, **(head or {}))
@@ -33,6 +34,8 @@ class Cluster:
         self.base = {'policy': 'none', **(config or {})}
         self.base['agent'] = {'cluster': True, 'nodeResourceTopology': topology, 'socket': socket, **self.base.get('agent', {})}
         self.node.run('write-config', self.base)
+        if before:
+            before(self.node)  # changes the machine before the daemon starts
         self.node.start()
         self.options = ['--kubeconfig', self.api.kubeconfig(folder, **user), '--node', NODE, '--namespace', NS, *agent]
         self.agent = Agent(socket, self.node.paths['work'] + '/no-kubelet.sock', options=self.options, env=env)

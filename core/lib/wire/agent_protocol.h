@@ -54,6 +54,7 @@
 #define AGENT_CLAIM_MS 5000u
 #define AGENT_CLAIM_PODS_MAX 256u /* largest number of pods that may use one claim */
 #define AGENT_CLAIM_CPUS_MAX 8192
+#define AGENT_CLAIM_PARTS_MAX 16u /* largest number of our devices of one claim */
 #define AGENT_DEVICES_MAX 128u /* largest number of devices of the policy */
 /* largest number of capacities, and of attributes, of one device */
 #define AGENT_DEVICE_ITEMS_MAX 16u

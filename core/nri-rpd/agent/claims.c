@@ -9,6 +9,7 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/pb.h"
+#include "core/lib/util/str.h"
 #include "core/lib/wire/agent_protocol.h"
 #include "proto/agent.pb-c.h"
 
@@ -32,25 +33,40 @@ static char *claims_join(struct arena *a, char *const *items, size_t n)
 	return b.failed ? NULL : arena_strdup(a, buf_text(&b));
 }
 
+static bool claims_good_part(const struct claim_part *part)
+{
+	return claims_good_name(part->device, AGENT_NAME_MAX - 1) && part->cpus >= 0 &&
+	       part->cpus <= AGENT_CLAIM_CPUS_MAX && part->memory >= 0 &&
+	       part->memory <= DERIVE_BYTES_MAX;
+}
+
 int agent_decode_claim(struct arena *a, const uint8_t *data, size_t n, struct claim_desc *ret)
 {
 	ProtobufCAllocator alloc = pb_arena(a);
 	const Agent__PrepareClaimRequest *m = agent__prepare_claim_request__unpack(&alloc, n, data);
 	if (!m)
 		return -EBADMSG;
+	uint32_t n_parts = m->n_more < CLAIM_PARTS_MAX ? 1 + (uint32_t)m->n_more : 0;
+	struct claim_part *parts = arena_array(a, n_parts + 1, sizeof *parts);
+	if (!parts)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n_parts; i++)
+		parts[i] = i ? (struct claim_part){m->more[i - 1]->device, m->more[i - 1]->cpus,
+						   m->more[i - 1]->memory}
+			     : (struct claim_part){m->device, m->cpus, m->memory};
 	*ret = (struct claim_desc){.uid = m->uid,
 				   .ns = m->namespace_,
 				   .name = m->name,
-				   .device = m->device,
-				   .cpus = m->cpus,
-				   .memory = m->memory};
+				   .parts = parts,
+				   .n_parts = n_parts};
 	if (!claims_good_name(m->uid, CLAIM_UID_MAX) ||
 	    !claims_good_name(m->namespace_, AGENT_NAME_MAX - 1) ||
-	    !claims_good_name(m->name, AGENT_NAME_MAX - 1) ||
-	    !claims_good_name(m->device, AGENT_NAME_MAX - 1) || m->cpus < 1 ||
-	    m->cpus > AGENT_CLAIM_CPUS_MAX || m->memory < 0 || m->memory > DERIVE_BYTES_MAX ||
+	    !claims_good_name(m->name, AGENT_NAME_MAX - 1) || !n_parts ||
 	    m->n_pods > AGENT_CLAIM_PODS_MAX)
 		return -EINVAL;
+	for (uint32_t i = 0; i < n_parts; i++)
+		if (!claims_good_part(&parts[i]))
+			return -EINVAL;
 	for (size_t i = 0; i < m->n_pods; i++)
 		if (!claims_good_name(m->pods[i], CLAIM_UID_MAX))
 			return -EINVAL;
@@ -68,6 +84,19 @@ static void claims_fill(const struct ctr *claim, Agent__Claim *ret)
 	ret->device = claim->device;
 	ret->cpus = d->cpus ? (char *)(uintptr_t)d->cpus->text : ret->cpus;
 	ret->mems = d->mems ? (char *)(uintptr_t)d->mems->text : ret->mems;
+}
+
+/* Returns the CPUs of all parts of a claim; NULL: out of memory. */
+static char *claims_cpus(struct arena *a, const struct ctr *claim)
+{
+	struct rp_idset all;
+	char text[CLAIM_ARENA / 8];
+	rp_idset_clear(&all);
+	for (const struct ctr *part = claim->pod->ctrs; part; part = part->pod_next)
+		if (part->cur.cpus)
+			rp_idset_or(&all, rp_ids_of(&all), part->cur.cpus->ids);
+	(void)rp_ids_format(rp_ids_of(&all), text, sizeof text);
+	return arena_strdup(a, text);
 }
 
 static void on_checked(const struct rpc_result *result, void *arg)
@@ -90,6 +119,7 @@ void agent_serve_prepare_claim(struct pipeline *p, struct rpc_request *req)
 	struct claim_desc desc;
 	const struct ctr *claim;
 	Agent__Claim out;
+	char *cpus;
 	int r = a ? agent_decode_claim(a, req->payload, req->payload_len, &desc) : -ENOMEM;
 	if (r) {
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the claim");
@@ -108,6 +138,8 @@ void agent_serve_prepare_claim(struct pipeline *p, struct rpc_request *req)
 		return;
 	}
 	claims_fill(claim, &out);
+	cpus = claims_cpus(a, claim);
+	out.cpus = cpus ? cpus : out.cpus;
 	(void)rpc_reply(req, &out.base);
 }
 
@@ -142,7 +174,7 @@ void agent_serve_list_claims(struct pipeline *p, struct rpc_request *req)
 		return;
 	}
 	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next) {
-		if (!ctr->device)
+		if (!ctr->device || !str_eq(ctr->id, ctr->pod->id)) /* one part of each claim */
 			continue;
 		out.claims[out.n_claims] = &list[out.n_claims];
 		claims_fill(ctr, &list[out.n_claims++]);

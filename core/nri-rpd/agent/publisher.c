@@ -248,7 +248,7 @@ static int add_devices(struct publisher *u, struct composing *c, Agent__Publishe
 		d->msg.attributes = (Agent__DeviceAttribute **)d->attributes.items;
 		d->msg.n_attributes = d->attributes.n;
 	}
-	return r == -ENOTSUP ? 0 : r;
+	return r;
 }
 
 static void add_pair(struct composing *c, struct list *to, const struct node_wish *w)

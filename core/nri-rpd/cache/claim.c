@@ -36,7 +36,34 @@ struct ctr *claim_by_cdi(struct cache *c, const char *name)
 
 const char *claim_uid(const struct ctr *claim)
 {
-	return claim->id + sizeof ID_PREFIX - 1;
+	return claim->pod->id + sizeof ID_PREFIX - 1;
+}
+
+struct ctr *claim_first(struct ctr *part)
+{
+	struct ctr *ctr = part->pod->ctrs;
+	while (ctr && !str_eq(ctr->id, ctr->pod->id))
+		ctr = ctr->pod_next;
+	return ctr ? ctr : part;
+}
+
+bool claim_is_controlled(const struct ctr *ctr)
+{
+	return ctr->device && !ctr->wanted.cpu_request;
+}
+
+bool claim_has_parts(const struct ctr *claim, const struct claim_part *parts, uint32_t n)
+{
+	uint32_t found = 0, n_has = 0;
+	for (const struct ctr *ctr = claim->pod->ctrs; ctr; ctr = ctr->pod_next, n_has++)
+		for (uint32_t i = 0; i < n; i++)
+			if (str_eq(ctr->device, parts[i].device) &&
+			    ctr->wanted.cpu_request == parts[i].cpus * 1000 &&
+			    ctr->wanted.mem_request == parts[i].memory) {
+				found++;
+				break;
+			}
+	return found == n && n_has == n;
 }
 
 int claim_set_users(struct ctr *claim, const char *users)
@@ -60,6 +87,34 @@ int claim_mark(struct ctr *ctr, const char *device, const char *users)
 	return ctr->device ? claim_set_users(ctr, users) : -ENOMEM;
 }
 
+static int claim_put_part(struct cache *c, const struct pod *pod, const struct claim_desc *desc,
+			  uint32_t i, struct err *err)
+{
+	const struct claim_part *part = &desc->parts[i];
+	_free_ char *id = i ? str_printf("%s/%u", pod->id, i) : strdup(pod->id);
+	_free_ char *name = i ? str_printf(CLAIM_NAME "-%u", i) : strdup(CLAIM_NAME);
+	struct ctr *ctr;
+	const struct ctr_desc ctr_desc = {.id = id,
+					  .pod_id = pod->id,
+					  .name = name,
+					  .cgroups_path = "",
+					  .state = RP_STATE_CREATING,
+					  .oom_score_adj = RP_NOT_SET,
+					  .res = {.amounts = CPU_AMOUNTS_NONE}};
+	if (!id || !name)
+		return -ENOMEM;
+	int r = cache_put_ctr(c, &ctr_desc, &ctr, err);
+	if (r)
+		return r;
+	ctr->wanted = (struct needs){.cpu_request = part->cpus * 1000,
+				     .cpu_limit = part->cpus * 1000,
+				     .mem_request = part->memory,
+				     .mem_limit = part->memory};
+	ctr->cur.needs = ctr->wanted;
+	ctr->flags |= RP_CTR_EXACT_NEEDS;
+	return claim_mark(ctr, part->device, desc->users);
+}
+
 int claim_put(struct cache *c, const struct claim_desc *desc, struct ctr **ret, struct err *err)
 {
 	_free_ char *id = str_printf(ID_PREFIX "%s", desc->uid);
@@ -72,30 +127,17 @@ int claim_put(struct cache *c, const struct claim_desc *desc, struct ctr **ret, 
 					  .ns = desc->ns,
 					  .runtime_handler = "",
 					  .cgroup_parent = ""};
-	const struct ctr_desc ctr_desc = {.id = id,
-					  .pod_id = id,
-					  .name = CLAIM_NAME,
-					  .cgroups_path = "",
-					  .state = RP_STATE_CREATING,
-					  .oom_score_adj = RP_NOT_SET,
-					  .res = {.amounts = CPU_AMOUNTS_NONE}};
 	int r = cache_put_pod(c, &pod_desc, &pod, err);
 	if (r)
 		return r;
-	r = cache_put_ctr(c, &ctr_desc, ret, err);
-	if (!r && claim_mark(*ret, desc->device, desc->users))
-		r = err_errno(err, -ENOMEM, "claim %s/%s", desc->ns, desc->name);
-	if (r) {
-		cache_del_pod(c, pod);
-		return r;
+	for (uint32_t i = 0; !r && i < desc->n_parts; i++)
+		r = claim_put_part(c, pod, desc, i, err);
+	if (!r) {
+		*ret = claim_by_uid(c, desc->uid);
+		return 0;
 	}
-	(*ret)->wanted = (struct needs){.cpu_request = desc->cpus * 1000,
-					.cpu_limit = desc->cpus * 1000,
-					.mem_request = desc->memory,
-					.mem_limit = desc->memory};
-	(*ret)->cur.needs = (*ret)->wanted;
-	(*ret)->flags |= RP_CTR_EXACT_NEEDS;
-	return 0;
+	cache_del_pod(c, pod);
+	return r == -ENOMEM ? err_errno(err, r, "claim %s/%s", desc->ns, desc->name) : r;
 }
 
 bool claim_is_for(const struct ctr *claim, const char *uid)

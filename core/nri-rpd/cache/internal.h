@@ -5,6 +5,7 @@
 #ifndef CACHE_INTERNAL_H
 #define CACHE_INTERNAL_H
 
+#include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/cache/feed.h"
 
 #define POLICY_NAMES_MAX 64u
@@ -82,6 +83,8 @@ static inline uint32_t owner_key(const struct ctr *ctr, const struct decision *d
 		return 0;
 	if (d->claimed)
 		return (uint32_t)ctr->claim->handle;
+	if (ctr->device) /* all parts of a claim */
+		return (uint32_t)claim_first((struct ctr *)(uintptr_t)ctr)->handle;
 	return d->group ? OWNER_GROUP | d->policy << OWNER_POLICY_SHIFT | d->group
 			: (uint32_t)ctr->handle;
 }

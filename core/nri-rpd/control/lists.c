@@ -198,8 +198,9 @@ static void put_claim(struct json *j, const struct ctr *claim)
 	put_set(j, "mems", claim->cur.mems);
 	json_kint(j, "memory", claim->wanted.mem_request);
 	json_karr(j, "containers");
-	for (const struct ctr *ctr = claim->sharers; ctr; ctr = ctr->sharer_next)
-		if (ctr->cur.claimed)
+	const struct ctr *ctr = claim_first((struct ctr *)(uintptr_t)claim)->sharers;
+	for (; ctr; ctr = ctr->sharer_next)
+		if (ctr_live(ctr->cur.state))
 			json_str(j, ctr->full_name);
 	json_end_arr(j);
 	json_end_obj(j);

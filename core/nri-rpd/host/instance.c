@@ -433,8 +433,8 @@ int instance_unmanaged(struct instance *i, struct ctr *ctr, struct err *err)
 
 int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
 {
-	assert(i->policy && i->created);
 	bool claim = ctr->device && instance_has_devices(i);
+	assert((i->policy || claim) && i->created);
 	instance_enter(i, CRUMB_RELEASE, ctr->full_name);
 	return instance_leave(i, CRUMB_RELEASE,
 			      (claim ? i->devices->release
@@ -540,6 +540,14 @@ int instance_memory(struct instance *i, struct ctr *ctr, const struct rp_memory_
 	instance_enter(i, CRUMB_ZONES, ctr->full_name);
 	return instance_leave(i, CRUMB_ZONES, i->allocation->memory(i->inst, ctr->handle, sink),
 			      err);
+}
+
+bool instance_owns_device(const struct instance *i, const char *device)
+{
+	const char *name = instance_name(i);
+	size_t n = strlen(name);
+	return i->controller && instance_has_devices(i) && strncmp(device, name, n) == 0 &&
+	       device[n] == '-';
 }
 
 bool instance_has_devices(const struct instance *i)

@@ -161,6 +161,9 @@ int instance_memory(struct instance *i, struct ctr *ctr, const struct rp_memory_
 /* Claims (claim.h). instance_has_devices() returns true if the module offers devices; the other
  * functions need that. instance_release() also releases claims. */
 bool instance_has_devices(const struct instance *i);
+/* Returns true if the instance is a controller whose devices these are: their names begin with the
+ * name of the module and "-". */
+bool instance_owns_device(const struct instance *i, const char *device);
 int instance_devices(struct instance *i, const struct rp_devices_sink *sink, struct err *err);
 int instance_device_allocate(struct instance *i, struct ctr *claim, struct err *err);
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err);

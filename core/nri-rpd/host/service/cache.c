@@ -4,6 +4,7 @@
 
 #include <utlist.h>
 
+#include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/feed.h"
 #include "core/nri-rpd/cache/hugepages.h"
@@ -43,10 +44,13 @@ static int sync_cmp(const void *a, const void *b)
 }
 
 /* Returns true if the instance has to know the object. A policy does not place containers that use
- * a claim, and other modules do not handle claims. */
+ * a claim of CPUs, and a controller handles only claims of its devices. */
 static bool is_visible(const struct instance *i, const struct ctr *ctr)
 {
-	return i->policy ? !txn_view(ctr)->claimed : !ctr->device;
+	bool controlled = claim_is_controlled(ctr);
+	if (i->policy)
+		return !txn_view(ctr)->claimed && !controlled;
+	return !ctr->device || (controlled && instance_owns_device(i, ctr->device));
 }
 
 /* Returns true if the container is listed in this order. A container under creation is not listed

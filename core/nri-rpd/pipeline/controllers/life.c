@@ -21,6 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
+#include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
@@ -116,6 +119,25 @@ static int life_prepare(struct pipeline *p, const struct conf *conf, struct cont
 	return 0;
 }
 
+/* Refuses a configuration that removes a running controller while claims have its devices. */
+static int life_check_claims(const struct pipeline *p, const struct controller_change *change,
+			     struct err *err)
+{
+	const struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		for (unsigned i = 0; claim_is_controlled(ctr) && i < p->controllers.n; i++) {
+			const struct controller *c = p->controllers.list[i];
+			if (controller_runs(c) && !is_among(c, change->list, change->n) &&
+			    instance_owns_device(c->instance, ctr->device))
+				return err_set(err, -EBUSY,
+					       "claim %s/%s would lose its device %s of controller "
+					       "%s: delete the pods that use the claim first",
+					       ctr->pod->ns, ctr->pod->name, ctr->device, c->name);
+		}
+	}
+	return 0;
+}
+
 int controllers_prepare(struct pipeline *p, const struct conf *conf, struct err *err)
 {
 	const struct conf_core *core = conf_core(conf);
@@ -138,7 +160,7 @@ int controllers_prepare(struct pipeline *p, const struct conf *conf, struct err 
 		if (r)
 			return r;
 	}
-	return 0;
+	return life_check_claims(p, change, err);
 }
 
 /* ---- switch ---------------------------------------------------------------------------------- */

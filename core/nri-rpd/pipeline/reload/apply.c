@@ -15,6 +15,7 @@
 #include <utlist.h>
 
 #include "core/nri-rpd/cache/annotation_rules.h"
+#include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/pipeline/reload/apply.h"
 #include "core/nri-rpd/pipeline/reload/report.h"
 #include "core/nri-rpd/pipeline/internal.h"
@@ -164,7 +165,7 @@ static int apply_check_claims(const struct pipeline *p, const struct instance *p
 {
 	const struct ctr *ctr;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
-		if (ctr->device && !instance_has_devices(policy))
+		if (ctr->device && !claim_is_controlled(ctr) && !instance_has_devices(policy))
 			return err_set(err, -EBUSY,
 				       "claim %s/%s would lose its CPUs %s: policy %s has no "
 				       "devices; delete the pods that use the claim first",
@@ -189,7 +190,7 @@ int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, 
 	placed_cpus(p, number, &placed);
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		struct decision *d = ctr_live(ctr->cur.state) ? txn_stage(p->txn, ctr) : NULL;
-		if (!d || d->claimed)
+		if (!d || d->claimed || claim_is_controlled(ctr))
 			continue;
 		/* A container that the policy has not touched is unchanged. */
 		if (apply_is_left_unpinned(policy, ctr, d))

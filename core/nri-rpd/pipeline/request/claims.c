@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "core/nri-rpd/host/service/work.h"
+#include "core/nri-rpd/pipeline/controllers/life.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/lib/util/log.h"
@@ -67,34 +68,86 @@ static int claims_find(struct pipeline *p, struct ctr *ctr, struct ctr **ret, st
 	return r;
 }
 
-static void claims_take(struct pipeline *p, struct ctr *ctr, struct ctr *claim, struct decision *d)
+/* Returns a new reference to the union of a set of all parts of a claim; NULL: no part has the set,
+ * or out of memory. `field`: offset of the set in a decision. */
+static struct iset *claims_union(struct pipeline *p, const struct ctr *claim, size_t field)
 {
-	const struct decision *from = txn_view(claim);
+	struct iset *one = NULL;
+	struct rp_idset all;
+	unsigned n = 0;
+	rp_idset_clear(&all);
+	for (const struct ctr *part = claim->pod->ctrs; part; part = part->pod_next) {
+		const char *d = (const char *)txn_view(part) + field;
+		struct iset *set = *(struct iset *const *)(const void *)d;
+		if (!set)
+			continue;
+		one = set;
+		n++;
+		rp_idset_or(&all, rp_ids_of(&all), set->ids);
+	}
+	return n > 1 ? intern_get(cache_sets(p->env.cache), rp_ids_of(&all)) : intern_ref(one);
+}
+
+/* Returns the RDT class that the claim gives its containers; NULL: none. */
+static struct blob *claims_class(const struct ctr *claim)
+{
+	struct blob *class = NULL;
+	for (const struct ctr *part = claim->pod->ctrs; part && !class; part = part->pod_next)
+		class = txn_view(part)->rdt_class;
+	return class;
+}
+
+static bool claims_has_cpus(const struct ctr *claim)
+{
+	const struct ctr *part = claim->pod->ctrs;
+	while (part && !txn_view(part)->exclusive)
+		part = part->pod_next;
+	return part != NULL;
+}
+
+static int claims_take_cpus(struct pipeline *p, struct ctr *ctr, struct ctr *claim,
+			    struct decision *d, struct err *err)
+{
 	struct cache *c = p->env.cache;
-	txn_put_set(c, &d->cpus, intern_ref(from->cpus));
-	txn_put_set(c, &d->mems, intern_ref(from->mems));
-	txn_put_set(c, &d->exclusive, intern_ref(from->exclusive));
+	struct iset *cpus = claims_union(p, claim, offsetof(struct decision, cpus));
+	struct iset *mems = claims_union(p, claim, offsetof(struct decision, mems));
+	struct iset *exclusive = claims_union(p, claim, offsetof(struct decision, exclusive));
+	txn_put_set(c, &d->mems, mems);
+	txn_put_set(c, &d->exclusive, exclusive);
+	if (!cpus || !exclusive) {
+		intern_unref(cache_sets(c), cpus);
+		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+	}
+	txn_put_set(c, &d->cpus, cpus);
 	txn_put_blob(&d->private_data, NULL);
 	txn_put_blob(&d->degraded, NULL);
 	d->claimed = true;
 	d->confined = false;
 	d->policy = d->group = 0;
-	claim_attach(ctr, claim);
-	claims_note(p, ctr, "CPUs %s of claim %s/%s, device %s", from->cpus->text, claim->pod->ns,
+	claims_note(p, ctr, "CPUs %s of claim %s/%s, device %s", cpus->text, claim->pod->ns,
 		    claim->pod->name, claim->device);
+	return 0;
 }
 
 int claims_stage(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
 	struct ctr *claim;
 	int r = claims_find(p, ctr, &claim, err);
-	if (r || !claim || !txn_view(claim)->exclusive)
+	if (r || !claim || !ctr_live(txn_view(claim)->state))
 		return r;
 	struct decision *d = txn_stage(p->txn, ctr);
 	if (!d)
 		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
-	claims_take(p, ctr, claim, d);
-	return 1;
+	claim_attach(ctr, claim);
+	struct blob *class = claims_class(claim);
+	if (class) {
+		txn_put_blob(&d->rdt_class, blob_ref(class));
+		claims_note(p, ctr, "RDT class of claim %s/%s", claim->pod->ns, claim->pod->name);
+	}
+	if (!claims_has_cpus(claim))
+		return 0;
+	r = claims_take_cpus(p, ctr, claim, d, err);
+	return r ? r : 1;
 }
 
 int claims_follow(struct pipeline *p, struct err *err)
@@ -105,13 +158,15 @@ int claims_follow(struct pipeline *p, struct err *err)
 		    (s->next.exclusive == s->ctr->cur.exclusive &&
 		     s->next.mems == s->ctr->cur.mems))
 			continue;
-		for (ctr = s->ctr->sharers; ctr; ctr = ctr->sharer_next) {
+		struct ctr *claim = claim_first(s->ctr);
+		for (ctr = claim->sharers; ctr; ctr = ctr->sharer_next) {
 			if (!txn_view(ctr)->claimed || !ctr_live(txn_view(ctr)->state))
 				continue;
 			struct decision *d = txn_stage(p->txn, ctr);
-			if (!d)
-				return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
-			claims_take(p, ctr, s->ctr, d);
+			int r = d ? claims_take_cpus(p, ctr, claim, d, err)
+				  : err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+			if (r)
+				return r;
 		}
 	}
 	return 0;
@@ -129,16 +184,46 @@ int claims_stage_listed(struct pipeline *p, struct err *err)
 
 /* ---- allocation ------------------------------------------------------------------------------ */
 
+/* Returns the instance to which the device of a part belongs; NULL: none. */
+static struct instance *claims_owner(struct pipeline *p, const struct ctr *part)
+{
+	if (!claim_is_controlled(part))
+		return p->policy && instance_has_devices(p->policy) ? p->policy : NULL;
+	for (unsigned i = 0; i < p->controllers.n; i++)
+		if (controller_runs(p->controllers.list[i]) &&
+		    instance_owns_device(p->controllers.list[i]->instance, part->device))
+			return p->controllers.list[i]->instance;
+	return NULL;
+}
+
+static int claims_allocate_part(struct pipeline *p, struct ctr *part, struct err *err)
+{
+	struct instance *owner = claims_owner(p, part);
+	if (!owner && claim_is_controlled(part))
+		return err_set(err, -ENOENT,
+			       "no controller has a device %s, and a claim of another "
+			       "device needs a whole number of CPUs",
+			       part->device);
+	if (!owner)
+		return err_set(err, -ENOTSUP, "policy %s has no devices for claims",
+			       p->policy ? instance_name(p->policy) : "none");
+	int r = instance_device_allocate(owner, part, err);
+	const struct decision *d = txn_view(part);
+	uint32_t n = d->exclusive ? d->exclusive->count : 0;
+	if (r || (n * 1000 == d->needs.cpu_request && (n || !d->cpus)))
+		return r;
+	return err_set(err, -EBADMSG, "module %s allocated %u CPUs to claim %s/%s, not %lld",
+		       instance_name(owner), n, part->pod->ns, part->pod->name,
+		       (long long)(d->needs.cpu_request / 1000));
+}
+
 static int claims_allocate(struct pipeline *p, void *arg, struct err *err)
 {
 	struct ctr *claim = arg;
-	int r = instance_device_allocate(p->policy, claim, err);
-	const struct decision *d = txn_view(claim);
-	if (r || (d->exclusive && d->exclusive->count * 1000 == d->needs.cpu_request))
-		return r;
-	return err_set(err, -EBADMSG, "policy %s allocated %u CPUs to claim %s/%s, not %lld",
-		       instance_name(p->policy), d->exclusive ? d->exclusive->count : 0,
-		       claim->pod->ns, claim->pod->name, (long long)(d->needs.cpu_request / 1000));
+	int r = 0;
+	for (struct ctr *part = claim->pod->ctrs; part && !r; part = part->pod_next)
+		r = claims_allocate_part(p, part, err);
+	return r;
 }
 
 static void claims_forget(struct pipeline *p, struct ctr *claim)
@@ -149,7 +234,8 @@ static void claims_forget(struct pipeline *p, struct ctr *claim)
 		claim_attach(ctr, NULL);
 		store_put_ctr(p->store, ctr);
 	}
-	request_forget_ctr(p, claim);
+	while (pod->ctrs)
+		request_forget_ctr(p, pod->ctrs);
 	store_del_pod(p->store, pod);
 	cache_del_pod(p->env.cache, pod);
 	persist_now(p);
@@ -159,10 +245,8 @@ static void claims_forget(struct pipeline *p, struct ctr *claim)
 static int claims_repeat(struct pipeline *p, struct ctr *claim, const struct claim_desc *desc,
 			 struct err *err)
 {
-	if (!str_eq(claim->device, desc->device) || !str_eq(claim->pod->ns, desc->ns) ||
-	    !str_eq(claim->pod->name, desc->name) ||
-	    claim->wanted.cpu_request != desc->cpus * 1000 ||
-	    claim->wanted.mem_request != desc->memory)
+	if (!str_eq(claim->pod->ns, desc->ns) || !str_eq(claim->pod->name, desc->name) ||
+	    !claim_has_parts(claim, desc->parts, desc->n_parts))
 		return err_set(err, -EINVAL,
 			       "claim %s/%s is allocated already, from device %s with %lld CPUs",
 			       claim->pod->ns, claim->pod->name, claim->device,
@@ -188,11 +272,14 @@ static int claims_new(struct pipeline *p, const struct claim_desc *desc, struct 
 		return r;
 	}
 	*ret = claim;
-	log_info("claim %s/%s: CPUs %s of device %s", desc->ns, desc->name, claim->cur.cpus->text,
-		 desc->device);
-	pipeline_event_of(p, EV_CREATED, claim, claim->trail.text,
-			  "claim %s/%s: CPUs %s of device %s", desc->ns, desc->name,
-			  claim->cur.cpus->text, desc->device);
+	for (struct ctr *part = claim->pod->ctrs; part; part = part->pod_next) {
+		const char *cpus = part->cur.cpus ? part->cur.cpus->text : "none";
+		log_info("claim %s/%s: CPUs %s of device %s", desc->ns, desc->name, cpus,
+			 part->device);
+		pipeline_event_of(p, EV_CREATED, part, part->trail.text,
+				  "claim %s/%s: CPUs %s of device %s", desc->ns, desc->name, cpus,
+				  part->device);
+	}
 	decide_tell_others(p, claim);
 	decide_settle(p);
 	return 0;
@@ -204,9 +291,6 @@ int pipeline_claim_prepare(struct pipeline *p, const struct claim_desc *desc,
 	struct ctr *claim = claim_by_uid(p->env.cache, desc->uid);
 	if (!claim && !p->runtime.synchronized)
 		return err_set(err, -EAGAIN, "no container runtime has listed its containers yet");
-	if (!claim && (!p->policy || !instance_has_devices(p->policy)))
-		return err_set(err, -ENOTSUP, "policy %s has no devices for claims",
-			       p->policy ? instance_name(p->policy) : "none");
 	watchdog_begin(p->watchdog);
 	int r = claim ? claims_repeat(p, claim, desc, err) : claims_new(p, desc, &claim, err);
 	watchdog_end(p->watchdog);
@@ -229,16 +313,49 @@ static bool claims_is_used(const struct ctr *claim)
 	return ctr != NULL;
 }
 
+/* Releases the parts of controllers, and takes the RDT class from running containers. */
+static int claims_release_controlled(struct pipeline *p, struct ctr *claim, struct err *err)
+{
+	int r = 0;
+	bool class = claims_class(claim) != NULL;
+	for (struct ctr *part = claim->pod->ctrs; part && !r; part = part->pod_next) {
+		struct instance *owner = claim_is_controlled(part) ? claims_owner(p, part) : NULL;
+		r = owner ? instance_release(owner, part, err) : 0;
+	}
+	for (struct ctr *ctr = claim->sharers; class && ctr && !r; ctr = ctr->sharer_next) {
+		struct decision *d = ctr_live(ctr->cur.state) ? txn_stage(p->txn, ctr) : NULL;
+		if (!d)
+			continue;
+		txn_put_blob(&d->rdt_class, NULL);
+		txn_put_blob(&d->degraded, blob_str("its claim was released while it runs"));
+	}
+	return r;
+}
+
+/* Releases all parts of a claim without CPUs that containers use. */
+static int claims_release(struct pipeline *p, void *arg, struct err *err)
+{
+	struct ctr *claim = arg;
+	int r = claims_release_controlled(p, claim, err);
+	for (struct ctr *part = claim->pod->ctrs; part && !r; part = part->pod_next)
+		r = decide_stage_release(p, part, err);
+	return r;
+}
+
 /* Ends a claim that containers still use. The policy then places all containers, these among
  * them. */
 static int claims_revoke(struct pipeline *p, void *arg, struct err *err)
 {
 	struct ctr *claim = arg, *ctr;
-	struct decision *d = txn_stage(p->txn, claim);
-	if (!d)
-		return err_errno(err, -ENOMEM, "claim %s", claim->pod->name);
-	d->state = RP_STATE_EXITED;
-	txn_put_set(p->env.cache, &d->exclusive, NULL);
+	struct decision *d;
+	int r = claims_release_controlled(p, claim, err);
+	for (struct ctr *part = claim->pod->ctrs; part && !r; part = part->pod_next) {
+		d = txn_stage(p->txn, part);
+		if (!d)
+			return err_errno(err, -ENOMEM, "claim %s", claim->pod->name);
+		d->state = RP_STATE_EXITED;
+		txn_put_set(p->env.cache, &d->exclusive, NULL);
+	}
 	for (ctr = claim->sharers; ctr; ctr = ctr->sharer_next) {
 		d = claims_is_user(ctr) ? txn_stage(p->txn, ctr) : NULL;
 		if (!d)
@@ -248,7 +365,7 @@ static int claims_revoke(struct pipeline *p, void *arg, struct err *err)
 		claims_note(p, ctr, "claim %s/%s was released while the container runs",
 			    claim->pod->ns, claim->pod->name);
 	}
-	int r = p->policy ? instance_sync(p->policy, err) : 0;
+	r = p->policy && !r ? instance_sync(p->policy, err) : r;
 	for (ctr = claim->sharers; ctr && !r; ctr = ctr->sharer_next) {
 		if (!claims_is_user(ctr))
 			continue;
@@ -271,8 +388,9 @@ void pipeline_claim_release(struct pipeline *p, const char *uid)
 		if (decide(p, claims_revoke, claim, &err))
 			log_error("claim %s/%s: its containers cannot be placed: %s",
 				  claim->pod->ns, claim->pod->name, err.text);
-	} else {
-		decide_release(p, claim);
+	} else if (decide(p, claims_release, claim, &err)) {
+		for (struct ctr *part = claim->pod->ctrs; part; part = part->pod_next)
+			decide_release(p, part);
 	}
 	if (ctr_live(claim->cur.state)) {
 		watchdog_end(p->watchdog);
@@ -289,10 +407,14 @@ void pipeline_claim_release(struct pipeline *p, const char *uid)
 
 int pipeline_devices(struct pipeline *p, const struct rp_devices_sink *sink, struct err *err)
 {
-	if (!p->policy || !instance_has_devices(p->policy))
-		return -ENOTSUP;
+	int r = 0;
 	watchdog_begin(p->watchdog);
-	int r = instance_devices(p->policy, sink, err);
+	if (p->policy && instance_has_devices(p->policy))
+		r = instance_devices(p->policy, sink, err);
+	for (unsigned i = 0; i < p->controllers.n && !r; i++)
+		if (controller_runs(p->controllers.list[i]) &&
+		    instance_has_devices(p->controllers.list[i]->instance))
+			r = instance_devices(p->controllers.list[i]->instance, sink, err);
 	watchdog_end(p->watchdog);
 	return r;
 }

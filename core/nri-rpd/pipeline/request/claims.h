@@ -17,7 +17,7 @@ int pipeline_claim_prepare(struct pipeline *p, const struct claim_desc *desc,
 /* Releases a claim, if it exists. Containers that use it are placed by the policy, and marked as
  * degraded. */
 void pipeline_claim_release(struct pipeline *p, const char *uid);
-/* Reports the devices of the policy. -ENOTSUP: it has none. */
+/* Reports the devices of the policy and of the controllers. */
 int pipeline_devices(struct pipeline *p, const struct rp_devices_sink *sink, struct err *err);
 
 /* Stages the sets of the claim that a container uses, by the CDI devices that the runtime reports.

@@ -13,6 +13,7 @@
  */
 #include <utlist.h>
 
+#include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/str.h"
@@ -52,7 +53,7 @@ static bool is_loose(const struct pipeline *p, const struct ctr *ctr)
 {
 	(void)p;
 	const struct decision *d = txn_view(ctr);
-	return ctr_live(d->state) &&
+	return ctr_live(d->state) && !claim_is_controlled(ctr) &&
 	       (d->confined || (!d->cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU)));
 }
 

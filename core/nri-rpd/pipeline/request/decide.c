@@ -343,7 +343,8 @@ static int stage_exited(struct pipeline *p, struct ctr *ctr, struct err *err)
 int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
 	assert(p->txn && !txn_committed(p->txn));
-	bool hidden = txn_view(ctr)->claimed; /* the policy has no record of the container */
+	/* the policy has no record of the container */
+	bool hidden = txn_view(ctr)->claimed || claim_is_controlled(ctr);
 	int r = p->policy && !hidden ? instance_release(p->policy, ctr, err) : 0;
 	return r ? r : stage_exited(p, ctr, err);
 }
