@@ -183,8 +183,8 @@ def test_samples_of_claims():
     domain, name = attribute.split('/')
     assert class_['spec']['selectors'] == [{'cel': {'expression': 'device.driver == "%s" && "%s" in device.attributes["%s"]' % (driver, name, domain)}}]
     samples = sorted((FOLDER / 'dra' / 'samples').glob('*.yaml'))
-    assert [f.stem for f in samples] == ['balloon', 'four-cpus', 'near-gpu']
-    kinds = {'balloon': 'type'}
+    assert [f.stem for f in samples] == ['balloon', 'four-cpus', 'near-gpu', 'rdt']
+    kinds = {'balloon': 'type', 'rdt': 'class'}
     assert [(c['metadata']['name'], c['spec']['selectors']) for c in others] == [
         ('%s.%s' % (kind, driver), [{'cel': {'expression': 'device.driver == "%s" && "%s" in device.attributes["%s"]' % (driver, key, driver)}}])
         for kind, key in kinds.items()]

@@ -174,7 +174,8 @@ void agent_serve_list_claims(struct pipeline *p, struct rpc_request *req)
 		return;
 	}
 	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next) {
-		if (!ctr->device || !str_eq(ctr->id, ctr->pod->id)) /* one part of each claim */
+		if (!ctr->device ||
+		    !str_eq(ctr->id, ctr->pod->id)) /* the first part stands for the claim */
 			continue;
 		out.claims[out.n_claims] = &list[out.n_claims];
 		claims_fill(ctr, &list[out.n_claims++]);
