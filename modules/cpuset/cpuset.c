@@ -181,15 +181,20 @@ static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_c
 
 static int32_t devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
 {
-	return node_devices_report(&inst->h, &inst->list, rp_ids_of(&inst->plan->cpus.rest), sink);
+	const struct node_devices of = {.h = &inst->h,
+					.list = &inst->list,
+					.assignable = rp_ids_of(&inst->plan->cpus.rest)};
+	return node_devices_report(&of, sink);
 }
 
 static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		     const char *device)
 {
 	struct rp_idset cpus;
-	int32_t r = node_devices_open(&inst->h, &inst->list, rp_ids_of(&inst->plan->cpus.rest),
-				      info, device, &cpus);
+	const struct node_devices of = {.h = &inst->h,
+					.list = &inst->list,
+					.assignable = rp_ids_of(&inst->plan->cpus.rest)};
+	int32_t r = node_devices_open(&of, info, device, &cpus);
 	if (r)
 		return r;
 	inst->within = &cpus;

@@ -241,7 +241,9 @@ static int32_t devices(struct rp_instance *inst, const struct rp_devices_sink *s
 {
 	struct rp_idset assignable;
 	plan_assignable(inst->plan, &assignable);
-	return node_devices_report(&inst->h, &inst->list, rp_ids_of(&assignable), sink);
+	const struct node_devices of = {
+		.h = &inst->h, .list = &inst->list, .assignable = rp_ids_of(&assignable)};
+	return node_devices_report(&of, sink);
 }
 
 static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -249,8 +251,9 @@ static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 {
 	struct rp_idset assignable, cpus;
 	plan_assignable(inst->plan, &assignable);
-	int32_t r = node_devices_open(&inst->h, &inst->list, rp_ids_of(&assignable), info, device,
-				      &cpus);
+	const struct node_devices of = {
+		.h = &inst->h, .list = &inst->list, .assignable = rp_ids_of(&assignable)};
+	int32_t r = node_devices_open(&of, info, device, &cpus);
 	if (r)
 		return r;
 	inst->within = &cpus;

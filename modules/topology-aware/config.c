@@ -30,6 +30,10 @@ static const struct rp_key keys[] = {
 	SECTION_TEXTS("reservedPoolNamespaces",
 		      "Namespaces whose containers run on the reserved CPUs, besides kube-system.",
 		      "A name or a pattern."),
+	SECTION_TEXTS("claimDevices",
+		      "Devices that pods can claim, with dra.enabled: of NUMA nodes, and with l3 "
+		      "and socket of L3 caches and sockets, too.",
+		      "node, l3 or socket."),
 	SECTION_MAP("availableResources", "Resources for containers."),
 	SECTION_AMOUNT("availableResources.cpu",
 		       "CPUs that containers may use, as a set; by default all."),
@@ -263,6 +267,25 @@ static int32_t read_patterns(const struct modhost *h, struct settings *s)
 	return 0;
 }
 
+static int32_t read_claim_devices(const struct modhost *h, struct settings *s)
+{
+	static const char *const words[] = {"node", "l3", "socket", NULL};
+	static const uint32_t levels[] = {0, 1u << RP_LEVEL_L3, 1u << RP_LEVEL_PACKAGE};
+	rp_cfg at = section_get(h, s->section, "claimDevices");
+	struct texts list = {0};
+	int32_t r = texts_read(h, &s->memory, at, 0, &list);
+	for (uint32_t i = 0; !r && i < list.n; i++) {
+		int known = section_word(words, list.list[i]);
+		if (known < 0)
+			return modhost_fail_at(
+				h, at, -RP_EINVAL,
+				"claimDevices: \"%.40s\": expected node, l3 or socket",
+				list.list[i]);
+		s->claim_levels |= levels[known];
+	}
+	return r;
+}
+
 static bool is_simulated(const struct modhost *h)
 {
 	return RP_HAS(h->topology, simulated) && h->topology->simulated(h->ctx);
@@ -317,6 +340,8 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 	int32_t r = check_colocation(h, &s);
 	if (!r)
 		r = read_patterns(h, &s);
+	if (!r)
+		r = read_claim_devices(h, &s);
 	if (!r)
 		r = isolation_read(h, section, &s.isolation);
 	if (!r)

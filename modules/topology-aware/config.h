@@ -38,6 +38,7 @@ struct settings {
 		colocate_namespaces, colocate_strict, test_hints;
 	struct relief_settings relief;
 	struct isolation_keys isolation;
+	uint32_t claim_levels; /* further levels of devices for claims, of 1 << RP_LEVEL_… */
 	bool parity; /* compare pools in the order of the original topology-aware policy */
 	bool tight; /* packing: containers with exclusive CPUs go to the fullest pool that fits */
 	struct texts reserved_namespaces;

@@ -12,6 +12,7 @@
 
 #include "modules/topology-aware/place_ledger.h"
 #include "modules/lib/private/match.h"
+#include "modules/lib/private/node_devices.h"
 #include "modules/lib/private/pct.h"
 
 /* ---- requests (place_request.c) -------------------------------------------------------------- */
@@ -78,6 +79,10 @@ uint32_t place_pod_pool(struct rp_instance *inst, const struct request *r);
 
 /* Returns the largest pool of a single NUMA node with all these CPUs, or NO_POOL. */
 uint32_t claim_pool(const struct rp_plan *p, struct rp_ids cpus);
+/* Returns the smallest pool that has all these CPUs; NO_POOL: there are no CPUs. */
+uint32_t claim_smallest(const struct rp_plan *p, struct rp_ids cpus);
+/* Returns the devices for claims that the configuration enables, with these CPUs. */
+struct node_devices claim_devices(struct rp_instance *inst, struct rp_ids cpus);
 /* Stores the CPUs that claims have or could get now. */
 void claim_cpus(struct rp_instance *inst, struct rp_idset *ret);
 

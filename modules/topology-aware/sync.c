@@ -331,6 +331,8 @@ static int32_t place_one(struct rp_instance *inst, rp_ctr ctr, bool reconfigured
 	if (info.flags & RP_CTR_CLAIM && rec.pool != NO_POOL)
 		r.pod_pool = claim_pool(inst->plan,
 					plan_ids(inst->plan, inst->plan->pools[rec.pool].cpus));
+	if (info.flags & RP_CTR_CLAIM && r.pod_pool == NO_POOL)
+		r.pod_pool = rec.pool; /* several NUMA nodes */
 	e = place(inst, &r, &g);
 	if (e == -RP_ENOSPC && r.pod_pool != NO_POOL) { /* not near its device any more */
 		r.pod_pool = NO_POOL;

@@ -6,7 +6,6 @@
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/sync.h"
 #include "modules/topology-aware/topology-aware.h"
-#include "modules/lib/private/node_devices.h"
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
@@ -210,7 +209,8 @@ static int32_t devices(struct rp_instance *inst, const struct rp_devices_sink *s
 {
 	struct rp_idset cpus;
 	claim_cpus(inst, &cpus);
-	return node_devices_report(&inst->h, &inst->list, rp_ids_of(&cpus), sink);
+	const struct node_devices of = claim_devices(inst, rp_ids_of(&cpus));
+	return node_devices_report(&of, sink);
 }
 
 static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -221,12 +221,13 @@ static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	if (!p->settings.pin_cpu)
 		return modhost_fail(&inst->h, -RP_ENOSPC,
 				    "device %s has no exclusive CPUs: pinCPU is false", device);
-	int32_t r =
-		node_devices_open(&inst->h, &inst->list,
-				  plan_ids(p, p->pools[p->root].cap_sharable), info, device, &cpus);
+	const struct node_devices of =
+		claim_devices(inst, plan_ids(p, p->pools[p->root].cap_sharable));
+	int32_t r = node_devices_open(&of, info, device, &cpus);
 	if (r)
 		return r;
-	uint32_t pool = claim_pool(p, rp_ids_of(&cpus));
+	uint32_t pool = node_devices_is_node(device) ? claim_pool(p, rp_ids_of(&cpus))
+						     : claim_smallest(p, rp_ids_of(&cpus));
 	if (pool == NO_POOL)
 		return modhost_fail(&inst->h, -RP_ENOENT, "no pool has the CPUs of device %s",
 				    device);

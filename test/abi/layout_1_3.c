@@ -154,7 +154,7 @@ AT(rp_allocation, pad, 4);
 AT(rp_allocation, allocatable, 8);
 AT(rp_allocation, memory, 16);
 
-AT_LEAST(rp_devices_sink, 48);
+AT_LEAST(rp_devices_sink, 56);
 AT(rp_devices_sink, size, 0);
 AT(rp_devices_sink, pad, 4);
 AT(rp_devices_sink, ctx, 8);
@@ -162,6 +162,7 @@ AT(rp_devices_sink, device, 16);
 AT(rp_devices_sink, capacity, 24);
 AT(rp_devices_sink, number, 32);
 AT(rp_devices_sink, text, 40);
+AT(rp_devices_sink, limits, 48);
 
 AT_LEAST(rp_devices, 32);
 AT(rp_devices, size, 0);

@@ -30,12 +30,12 @@ POD, OTHER = 'aaaaaaaa-0000-4000-8000-000000000001', 'aaaaaaaa-0000-4000-8000-00
 
 
 class Claims(Cluster):
-    def __init__(self, make_node, folder, config=None, version='v1', **more):
+    def __init__(self, make_node, folder, config=None, version='v1', machine=MACHINE, **more):
         self.cdi, root = folder / 'cdi', tempfile.mkdtemp(prefix='nri-rp-dra-')  # names of sockets are short
         self.folder = root
         self.kubelet = Kubelet(root, version)
         self.device = 'balloon-fast' if config and config['policy'] == 'balloons' else 'cpu-node-0'
-        super().__init__(make_node, folder, config={'dra': {'enabled': True}, **(config or STATIC)}, head={'machine': MACHINE},
+        super().__init__(make_node, folder, config={'dra': {'enabled': True}, **(config or STATIC)}, head={'machine': machine},
                          agent=['--kubelet-root', root, '--cdi-dir', self.cdi], **more)
 
     def __exit__(self, *what):

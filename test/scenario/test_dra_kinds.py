@@ -6,7 +6,7 @@ from dra import allocated
 from simnode import ctr, eventually
 from test_controllers import add_resctrl, get
 from test_cluster import NODE
-from test_dra import BALLOONS, CLAIMS, OTHER, POD, STATIC, cdi, claims, ids, policies  # pylint: disable=unused-import
+from test_dra import BALLOONS, CLAIMS, OTHER, POD, STATIC, TOPOLOGY_AWARE, cdi, claims, ids, policies  # pylint: disable=unused-import
 
 GOLD = {'l3Allocation': '50%', 'allowClaims': True, 'maxClaims': 2}
 
@@ -124,3 +124,69 @@ def test_several_devices(claims, config):
     c.node.delete('web')
     again = c.put('again', cpu='4', memory='64Mi', pods=[OTHER], more=[second])
     assert not c.prepare(again).error and c.unprepare(again) == '' and c.node.ctl('claims') == []
+
+
+def levels(*devices):
+    return {**TOPOLOGY_AWARE, 'topology-aware': {**TOPOLOGY_AWARE['topology-aware'], 'claimDevices': list(devices)}}
+
+
+def attributes(**more):
+    return {name.replace('numaNode', 'resource.kubernetes.io/numaNode'): {'string' if isinstance(value, str) else 'int': value} for name, value in more.items()}
+
+
+def test_devices_of_caches(claims):
+    """One NUMA node, eight L3 caches of 16 CPUs; CPU 0 is reserved."""
+    c = claims(config=levels('node', 'l3', 'socket'), machine='l3-domains')
+    found = c.devices()
+    assert sorted(found) == sorted(['cpu-node-0', 'cpu-socket-0', *('cpu-l3-%d' % i for i in range(8))])
+    same = {'numaNode': 0, 'package': 0, 'die': 0, 'memoryType': 'DRAM', 'isolatedCPUs': 0, 'coreType': 'performance'}
+    assert found['cpu-node-0']['attributes'] == attributes(level='node', **same)
+    assert found['cpu-socket-0']['attributes'] == attributes(level='socket', **same)
+    assert found['cpu-l3-3']['attributes'] == attributes(level='l3', l3=3, **same)
+    assert [int(found[name]['capacity']['cpu']['value']) for name in ('cpu-node-0', 'cpu-l3-0', 'cpu-l3-3')] == [127, 15, 16]
+    claim = c.put('cache', device='cpu-l3-3', cpu='6', pods=[POD])
+    assert not c.prepare(claim).error
+    first = ids(c.node.ctl('claims')[0]['cpus'])
+    rest = c.put('rest', device='cpu-l3-3', cpu='10', pods=[OTHER])
+    assert not c.prepare(rest).error
+    both = first | ids(c.node.ctl('claims')[1]['cpus'])
+    assert len(first) == 6 and len(both) == 16 and both == set(range(24, 32)) | set(range(88, 96))
+    assert 'but only 0m' in c.prepare(c.put('more', device='cpu-l3-3', cpu='1', pods=[OTHER])).error
+    c.node.create('web', ctr('c0', '4', '64Mi'))
+    assert not ids(c.cpus('web', 'c0')) & both
+    listed = c.node.ctl('claims')
+    c.node.kill()
+    c.node.start()
+    c.node.ctl('rebalance')
+    assert c.node.ctl('claims') == listed
+    # without their key there are no such devices, and the claims keep their CPUs
+    c.node.run('write-config', {**c.base, **TOPOLOGY_AWARE})
+    c.node.ctl('reload')
+    eventually(lambda: sorted(c.devices()) == ['cpu-node-0'])
+    assert c.node.ctl('claims') == listed
+
+
+def test_devices_of_sockets(claims):
+    """Two sockets of two NUMA nodes each."""
+    c = claims(config=levels('socket'))
+    found = c.devices()
+    assert [name for name in found if 'socket' in name] == ['cpu-socket-0', 'cpu-socket-1']
+    of_nodes = [int(found['cpu-node-%d' % i]['capacity']['cpu']['value']) for i in range(4)]
+    many = of_nodes[2] + 4
+    assert int(found['cpu-socket-1']['capacity']['cpu']['value']) == of_nodes[2] + of_nodes[3]
+    assert 'resource.kubernetes.io/numaNode' not in found['cpu-socket-1']['attributes']
+    claim = c.put('many', device='cpu-socket-1', cpu=str(many), memory='1Gi', pods=[POD])
+    assert not c.prepare(claim).error
+    listed = c.node.ctl('claims')
+    assert len(ids(listed[0]['cpus'])) == many and ids(listed[0]['mems']) <= {2, 3}
+    c.node.kill()
+    c.node.start()
+    assert c.node.ctl('claims') == listed
+    eventually(lambda: c.answers(claim))
+    assert c.unprepare(claim) == '' and c.node.ctl('claims') == []
+
+
+def test_unknown_level(claims):
+    c = claims(config=TOPOLOGY_AWARE)
+    c.node.run('write-config', {**c.base, **levels('core')})
+    assert 'expected node, l3 or socket' in json.dumps(c.node.ctl('reload', check=False))

@@ -177,11 +177,13 @@ def test_rights_of_claims():
 
 def test_samples_of_claims():
     """Each has a claim of the shipped class, and a pod that uses it and requests the same amounts."""
-    class_, *others = dra('driver')[2:]
+    class_, l3, socket, *others = dra('driver')[2:]
     driver = text_of('core/nri-rp-agent/dra.h', 'DRA_DRIVER')
     attribute = text_of('core/nri-rp-agent/slices.c', 'NUMA_NODE_KEY')
-    domain, name = attribute.split('/')
-    assert class_['spec']['selectors'] == [{'cel': {'expression': 'device.driver == "%s" && "%s" in device.attributes["%s"]' % (driver, name, domain)}}]
+    for level, of_level in ('node', class_), ('l3', l3), ('socket', socket):
+        assert of_level['metadata']['name'] == 'cpu-%s.%s' % (level, driver)
+        assert of_level['spec']['selectors'] == [{'cel': {'expression': 'device.driver == "{0}" && "level" in device.attributes["{0}"] && '
+                                                          'device.attributes["{0}"].level == "{1}"'.format(driver, level)}}]
     samples = sorted((FOLDER / 'dra' / 'samples').glob('*.yaml'))
     assert [f.stem for f in samples] == ['balloon', 'four-cpus', 'near-gpu', 'rdt']
     kinds = {'balloon': 'type', 'rdt': 'class'}

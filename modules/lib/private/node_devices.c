@@ -2,26 +2,44 @@
 #include "modules/lib/private/node_devices.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_FORMAT "cpu-node-%u"
 #define NAME_MAX_SIZE 24u
+#define NODE_PREFIX "cpu-node-"
 
 struct node_device {
 	char name[NAME_MAX_SIZE];
-	struct rp_node_info info;
-	struct rp_idset cpus; /* assignable CPUs of the node */
+	const char *level;
+	struct rp_idset cpus, nodes; /* assignable CPUs and NUMA nodes of the device */
+	struct rp_ids all; /* all CPUs of the device */
+	struct rp_node_info first; /* first of the nodes */
 	/* CPUs and bytes that all claims together can get, including the CPUs and bytes that claims
 	 * have; bytes that claims have */
 	int64_t cpu, memory, claimed;
 };
 
-/* Counts a container: exclusive CPUs, and memory that is bound to the node alone. */
+/* Levels in the order of the devices. */
+static const struct node_devices_level {
+	uint32_t level;
+	const char *prefix, *name;
+} node_devices_levels[] = {
+	{RP_LEVEL_NODE, NODE_PREFIX, "node"},
+	{RP_LEVEL_L3, "cpu-l3-", "l3"},
+	{RP_LEVEL_PACKAGE, "cpu-socket-", "socket"},
+};
+
+bool node_devices_is_node(const char *device)
+{
+	return strncmp(device, NODE_PREFIX, sizeof NODE_PREFIX - 1) == 0;
+}
+
+/* Counts a container: exclusive CPUs, and memory that is bound to the nodes of the device. */
 static void node_devices_count(struct node_device *d, const struct rp_ctr_info *info)
 {
 	bool claim = info->flags & RP_CTR_CLAIM;
-	bool here = rp_ids_count(info->mems) == 1 && rp_ids_has(info->mems, d->info.id);
+	bool here = !rp_ids_empty(info->mems) && rp_ids_subset(info->mems, rp_ids_of(&d->nodes));
 	if (!claim)
 		d->cpu -= rp_ids_count_and(info->exclusive, rp_ids_of(&d->cpus));
 	if (here && claim)
@@ -30,23 +48,43 @@ static void node_devices_count(struct node_device *d, const struct rp_ctr_info *
 		d->memory -= info->mem_request;
 }
 
-/* Reads the index-th NUMA node. 1: it has no CPUs. */
-static int32_t node_devices_read(const struct modhost *h, struct ctr_list *list,
-				 struct rp_ids assignable, uint32_t index, struct node_device *ret)
+/* Finds the NUMA nodes of the device's CPUs, and their memory. */
+static void node_devices_find_nodes(const struct modhost *h, struct node_device *d)
 {
+	for (uint32_t i = 0; i < h->topology->n_units(h->ctx, RP_LEVEL_NODE); i++) {
+		struct rp_unit_info unit = {.size = sizeof unit};
+		struct rp_node_info node = {.size = sizeof node};
+		if (h->topology->unit(h->ctx, RP_LEVEL_NODE, i, &unit) ||
+		    !rp_ids_overlap(unit.cpus, d->all) || h->topology->node(h->ctx, unit.id, &node))
+			continue;
+		if (rp_ids_empty(rp_ids_of(&d->nodes)))
+			d->first = node;
+		rp_idset_add(&d->nodes, unit.id);
+		d->memory += (int64_t)node.memory;
+	}
+}
+
+/* Reads the index-th unit of a level. 1: it is no device. */
+static int32_t node_devices_read(const struct node_devices *of, const struct node_devices_level *l,
+				 uint32_t index, struct node_device *ret)
+{
+	const struct modhost *h = of->h;
 	struct rp_unit_info unit = {.size = sizeof unit};
-	*ret = (struct node_device){.info = {.size = sizeof ret->info}};
-	if (h->topology->unit(h->ctx, RP_LEVEL_NODE, index, &unit) || rp_ids_empty(unit.cpus) ||
-	    h->topology->node(h->ctx, unit.id, &ret->info))
+	*ret = (struct node_device){.level = l->name};
+	if (h->topology->unit(h->ctx, l->level, index, &unit) || rp_ids_empty(unit.cpus) ||
+	    (l->level != RP_LEVEL_NODE && !of->offers(of->arg, unit.cpus)))
 		return 1;
-	rp_idset_and(&ret->cpus, unit.cpus, assignable);
-	(void)snprintf(ret->name, sizeof ret->name, NAME_FORMAT, unit.id);
+	ret->all = unit.cpus;
+	rp_idset_and(&ret->cpus, unit.cpus, of->assignable);
+	/* numbers of caches are unique only within their parents */
+	(void)snprintf(ret->name, sizeof ret->name, "%s%u", l->prefix,
+		       l->level == RP_LEVEL_L3 ? index : unit.id);
 	ret->cpu = rp_ids_count(rp_ids_of(&ret->cpus));
-	ret->memory = (int64_t)ret->info.memory;
-	int32_t n = ctr_list(h, list, RP_ORDER_CREATED);
+	node_devices_find_nodes(h, ret);
+	int32_t n = ctr_list(h, of->list, RP_ORDER_CREATED);
 	for (int32_t i = 0; i < n; i++) {
 		struct rp_ctr_info info;
-		if (!ctr_info(h, list->ctrs[i], &info))
+		if (!ctr_info(h, of->list->ctrs[i], &info))
 			node_devices_count(ret, &info);
 	}
 	if (ret->memory < 0)
@@ -54,44 +92,100 @@ static int32_t node_devices_read(const struct modhost *h, struct ctr_list *list,
 	return n < 0 ? n : 0;
 }
 
-int32_t node_devices_report(const struct modhost *h, struct ctr_list *list,
-			    struct rp_ids assignable, const struct rp_devices_sink *sink)
+/* Reports the attributes that all CPUs of the device have in common. */
+static void node_devices_attributes(const struct modhost *h, const struct node_device *d,
+				    const struct rp_devices_sink *sink)
 {
-	for (uint32_t i = 0; i < h->topology->n_units(h->ctx, RP_LEVEL_NODE); i++) {
-		struct node_device d;
-		int32_t r = node_devices_read(h, list, assignable, i, &d);
-		if (r < 0)
-			return r;
-		if (r || !d.cpu)
+	static const char *const types[] = {"DRAM", "PMEM", "HBM", "CXL"};
+	const uint32_t size = offsetof(struct rp_cpu_info, base_khz);
+	struct rp_cpu_info first = {.size = size}, cpu = {.size = size};
+	bool die = true, l3, kind = true;
+	struct rp_ids isolated = rp_ids_none();
+	if (h->topology->cpu(h->ctx, rp_ids_first(d->all), &first))
+		return;
+	l3 = first.unit[RP_LEVEL_L3] != RP_IDSET_NONE;
+	RP_IDS_EACH (id, d->all) {
+		if (h->topology->cpu(h->ctx, id, &cpu))
 			continue;
-		sink->device(sink->ctx, d.name);
-		sink->capacity(sink->ctx, "cpu", d.cpu);
-		sink->capacity(sink->ctx, "memory", d.memory);
-		sink->number(sink->ctx, "numaNode", d.info.id);
-		sink->number(sink->ctx, "package", d.info.package_id);
+		die = die && cpu.die_id == first.die_id;
+		l3 = l3 && cpu.unit[RP_LEVEL_L3] == first.unit[RP_LEVEL_L3];
+		kind = kind && cpu.kind == first.kind;
+	}
+	sink->text(sink->ctx, "level", d->level);
+	if (rp_ids_count(rp_ids_of(&d->nodes)) == 1)
+		sink->number(sink->ctx, "numaNode", d->first.id);
+	sink->number(sink->ctx, "package", first.package_id);
+	if (die)
+		sink->number(sink->ctx, "die", first.die_id);
+	if (l3)
+		sink->number(sink->ctx, "l3", first.unit[RP_LEVEL_L3]);
+	if (d->first.type < sizeof types / sizeof *types)
+		sink->text(sink->ctx, "memoryType", types[d->first.type]);
+	(void)h->topology->set(h->ctx, RP_CPUS_ISOLATED, &isolated);
+	sink->number(sink->ctx, "isolatedCPUs", rp_ids_count_and(isolated, d->all));
+	if (kind)
+		sink->text(sink->ctx, "coreType",
+			   first.kind == RP_CORE_EFFICIENT ? "efficient" : "performance");
+}
+
+static bool node_devices_has_level(const struct node_devices *of,
+				   const struct node_devices_level *l)
+{
+	return l->level == RP_LEVEL_NODE || of->levels & 1u << l->level;
+}
+
+#define N_LEVELS (sizeof node_devices_levels / sizeof *node_devices_levels)
+
+int32_t node_devices_report(const struct node_devices *of, const struct rp_devices_sink *sink)
+{
+	const struct modhost *h = of->h;
+	for (unsigned k = 0; k < N_LEVELS; k++) {
+		const struct node_devices_level *l = &node_devices_levels[k];
+		uint32_t n =
+			node_devices_has_level(of, l) ? h->topology->n_units(h->ctx, l->level) : 0;
+		for (uint32_t i = 0; i < n; i++) {
+			struct node_device d;
+			int32_t r = node_devices_read(of, l, i, &d);
+			if (r < 0)
+				return r;
+			if (r || !d.cpu)
+				continue;
+			sink->device(sink->ctx, d.name);
+			sink->capacity(sink->ctx, "cpu", d.cpu);
+			sink->capacity(sink->ctx, "memory", d.memory);
+			node_devices_attributes(h, &d, sink);
+		}
 	}
 	return 0;
 }
 
-int32_t node_devices_open(const struct modhost *h, struct ctr_list *list, struct rp_ids assignable,
-			  const struct rp_ctr_info *claim, const char *device,
-			  struct rp_idset *ret_cpus)
+int32_t node_devices_open(const struct node_devices *of, const struct rp_ctr_info *claim,
+			  const char *device, struct rp_idset *ret_cpus)
 {
-	for (uint32_t i = 0; i < h->topology->n_units(h->ctx, RP_LEVEL_NODE); i++) {
-		struct node_device d;
-		int32_t r = node_devices_read(h, list, assignable, i, &d);
-		if (r < 0)
-			return r;
-		if (r || strcmp(d.name, device) != 0)
-			continue;
-		if (d.claimed + claim->mem_request > d.memory)
-			return modhost_fail(h, -RP_ENOSPC,
-					    "device %s has %" PRId64 " MiB of memory left, the "
-					    "claim needs %" PRId64 " MiB",
-					    device, (d.memory - d.claimed) >> 20,
-					    claim->mem_request >> 20);
-		rp_idset_copy(ret_cpus, rp_ids_of(&d.cpus));
-		return 0;
+	const struct modhost *h = of->h;
+	for (unsigned k = 0; k < N_LEVELS; k++) {
+		const struct node_devices_level *l = &node_devices_levels[k];
+		size_t len = strlen(l->prefix);
+		uint32_t n = node_devices_has_level(of, l) && strncmp(device, l->prefix, len) == 0
+				     ? h->topology->n_units(h->ctx, l->level)
+				     : 0;
+		for (uint32_t i = 0; i < n; i++) {
+			struct node_device d;
+			int32_t r = node_devices_read(of, l, i, &d);
+			if (r < 0)
+				return r;
+			if (r || strcmp(d.name, device) != 0)
+				continue;
+			if (d.claimed + claim->mem_request > d.memory)
+				return modhost_fail(h, -RP_ENOSPC,
+						    "device %s has %" PRId64
+						    " MiB of memory left, the claim needs %" PRId64
+						    " MiB",
+						    device, (d.memory - d.claimed) >> 20,
+						    claim->mem_request >> 20);
+			rp_idset_copy(ret_cpus, rp_ids_of(&d.cpus));
+			return 0;
+		}
 	}
 	return modhost_fail(h, -RP_ENOENT, "this node has no device %s", device);
 }
