@@ -53,6 +53,7 @@ struct job {
 	struct kube_call *get;
 	/* times (clock_ns) of the start, and of the API server's answer; 0: none yet */
 	uint64_t began_ns, read_ns;
+	bool waits; /* the job has to wait for other comparisons */
 	struct job *prev, *next;
 };
 
@@ -62,6 +63,7 @@ struct claim_work {
 	struct claim_work_config config;
 	struct job *jobs;
 	struct loop_timer *again; /* reconciles after a failure */
+	struct loop_timer *next; /* starts the next comparison */
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -86,6 +88,8 @@ static void job_end(struct job *j)
 	kube_cancel(j->get);
 	if (j->check)
 		(void)rpc_reply(j->check, NULL);
+	if (!b)
+		(void)loop_timer_arm(j->work->next, 0);
 	free(j->uid);
 	free(j->ns);
 	free(j->name);
@@ -338,7 +342,7 @@ static void work_end_comparison(struct claim_work *w, const char *uid)
 	struct job *j, *next;
 	DL_FOREACH_SAFE(w->jobs, j, next)
 	{
-		if (!j->batch && j->get && str_eq(j->uid, uid))
+		if (!j->batch && (j->get || j->waits) && str_eq(j->uid, uid))
 			job_end(j);
 	}
 }
@@ -412,12 +416,34 @@ static void work_compare(struct claim_work *w, const char *uid, const char *ns, 
 	struct job *j = work_good_name(ns) && work_good_name(name) && work_good_name(uid)
 				? job_new(w, NULL, uid, ns, name)
 				: NULL;
-	if (j) {
-		j->check = check;
-		job_read(j);
-	} else if (check) {
+	if (!j && check)
 		(void)rpc_reply(check, NULL);
+	if (!j)
+		return;
+	j->check = check;
+	j->waits = !check;
+	if (check)
+		job_read(j);
+	else
+		(void)loop_timer_arm(w->next, 0);
+}
+
+/* Starts a comparison if none is running, so that other requests to the API server pass them. */
+static void work_next(void *arg)
+{
+	struct claim_work *w = arg;
+	struct job *j, *first = NULL;
+	DL_FOREACH (w->jobs, j) {
+		if (j->batch || j->check)
+			continue;
+		if (!j->waits)
+			return;
+		first = first ? first : j;
 	}
+	if (!first)
+		return;
+	first->waits = false;
+	job_read(first);
 }
 
 void claim_work_check(struct claim_work *w, const Agent__Claim *m, struct rpc_request *req)
@@ -500,7 +526,8 @@ struct claim_work *claim_work_new(const struct claim_work_config *config)
 		return NULL;
 	w->config = *config;
 	w->again = loop_timer_new(kube_loop(config->kube), work_again, w);
-	return w->again ? w : claim_work_free(w);
+	w->next = loop_timer_new(kube_loop(config->kube), work_next, w);
+	return w->again && w->next ? w : claim_work_free(w);
 }
 
 struct claim_work *claim_work_free(struct claim_work *w)
@@ -510,6 +537,7 @@ struct claim_work *claim_work_free(struct claim_work *w)
 	while (w->jobs)
 		job_end(w->jobs);
 	loop_timer_free(w->again);
+	loop_timer_free(w->next);
 	free(w);
 	return NULL;
 }

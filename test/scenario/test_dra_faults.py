@@ -188,6 +188,26 @@ def test_problems_of_two_watches_of_one_kind(claims):
     over.set()
 
 
+def test_comparison_of_many_claims_delays_nothing(claims):
+    """A start compares all claims with the API server, at its rate; other requests pass them."""
+    c = claims()
+    all_claims = [c.prepared('c%d' % i, cpu='1', memory='16Mi', pods=[POD]) for i in range(30)]
+    c.agent.kill()
+    c.api.delete(SLICES, None, SLICE)
+    for claim in all_claims[1:]:
+        c.api.delete(CLAIMS, 'default', claim[1])
+    with c.api.lock:
+        c.api.requests.clear()
+    c.agent.start()
+    eventually(lambda: c.api.find(SLICES, None, SLICE))
+    with c.api.lock:
+        requests = [r['path'] for r in c.api.requests]
+    assert len([path for path in requests if CLAIMS in path]) < 10
+    # one that is released meanwhile is not allocated again
+    eventually(lambda: c.released(all_claims[0]))
+    eventually(lambda: c.node.ctl('claims') == [] and not c.files())
+
+
 def test_pod_that_joins_a_prepared_claim(claims):
     """The kubelet prepares a claim once for all pods of the node."""
     c = claims()
