@@ -281,7 +281,8 @@ struct rp_host_cache {
 	/* Fills *out, whose size the caller has set. -RP_ESTALE: there is no such pod. */
 	int32_t (*get_pod)(void *ctx, rp_pod pod, struct rp_pod_info *out);
 	/* Returns the effective annotation of a container: the first of KEY/container.NAME, KEY/pod
-	 * and KEY on its pod, each in the canonical spelling and then its aliases. NULL: none.
+	 * and KEY on its pod, each in the canonical spelling and then its aliases. Keys of other
+	 * domains, with a "/" or ending in ".nri.io", have no aliases. NULL: none.
 	 * Stores the scope (RP_SCOPE_…) in *ret_scope, which may be NULL. */
 	const char *(*annotation)(void *ctx, rp_ctr ctr, const char *key, uint32_t *ret_scope);
 	/* Return the value of exactly this key, NULL: none. */

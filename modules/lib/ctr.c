@@ -39,17 +39,8 @@ int32_t ctr_info(const struct modhost *h, rp_ctr ctr, struct rp_ctr_info *ret)
 
 const char *ctr_annotation(const struct modhost *h, rp_ctr ctr, const char *key)
 {
-	static const char old[] = "cri-resource-manager.intel.com";
 	char text[KEY_MAX];
 	(void)snprintf(text, sizeof text, "%s.resource-policy.nri.io", key);
-	const char *value = h->cache->annotation(h->ctx, ctr, text, NULL);
-	if (value)
-		return value;
-	(void)snprintf(text, sizeof text, "%s.%s", key, old);
-	value = h->cache->annotation(h->ctx, ctr, text, NULL);
-	if (value)
-		return value;
-	(void)snprintf(text, sizeof text, "%s/%s", old, key);
 	return h->cache->annotation(h->ctx, ctr, text, NULL);
 }
 

@@ -349,9 +349,10 @@ static bool relief_is_cooling(const struct modhost *h, const struct relief_setti
 
 uint32_t relief_save(const struct relief_moved *m, uint8_t ret[RELIEF_SAVED_MAX])
 {
-	uint32_t size = 0;
-	for (uint32_t i = 0; i < RELIEF_MOVED_MAX; i++) {
-		uint32_t at = (m->next + i) % RELIEF_MOVED_MAX; /* the oldest first */
+	uint32_t size = 0, last = RELIEF_MOVED_MAX - 1;
+	bool wrapped = m->list[last].ctr || m->list[last].key;
+	for (uint32_t i = 0; i < (wrapped ? RELIEF_MOVED_MAX : m->next); i++) {
+		uint32_t at = wrapped ? (m->next + i) % RELIEF_MOVED_MAX : i; /* the oldest first */
 		const int64_t record[] = {(int64_t)m->list[at].key, m->list[at].at_ms};
 		if (!m->list[at].key)
 			continue;

@@ -18,19 +18,13 @@ static const char *const known_files[] = {"memory.min",	      "memory.low",	  "m
 static const char *qos_annotation(const struct modhost *h, const struct rp_ctr_info *info,
 				  const char *what)
 {
-	for (unsigned i = 0; i < 4; i++) {
-		char key[1024];
-		int n = i < 2 ? snprintf(key, sizeof key, "%s." DOMAIN "/%s%s", what,
-					 i ? "container." : "", info->name)
-			      : snprintf(key, sizeof key, "%s." DOMAIN "%s", what,
-					 i == 2 ? "/pod" : "");
-		if (n < 0 || (size_t)n >= sizeof key)
-			continue;
-		const char *text = h->cache->pod_annotation(h->ctx, info->pod, key);
-		if (text)
-			return text;
-	}
-	return NULL;
+	char key[1024];
+	const char *text = NULL;
+	if (snprintf(key, sizeof key, "%s." DOMAIN "/%s", what, info->name) < (int)sizeof key)
+		text = h->cache->pod_annotation(h->ctx, info->pod, key);
+	if (text || snprintf(key, sizeof key, "%s." DOMAIN, what) >= (int)sizeof key)
+		return text;
+	return h->cache->annotation(h->ctx, info->ctr, key, NULL);
 }
 
 __attribute__((format(printf, 2, 3))) static int32_t qos_refuse(struct memory_values *v,

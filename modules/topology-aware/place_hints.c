@@ -78,7 +78,11 @@ struct hints *hints_unref(struct hints *h)
 
 static bool place_hints_begins(const char *text, const char *prefix)
 {
-	return strncmp(text, prefix, strlen(prefix)) == 0;
+	while (*prefix && *text == *prefix) {
+		text++;
+		prefix++;
+	}
+	return !*prefix;
 }
 
 static int32_t make_hint(const char *provider, struct rp_ids cpus, struct rp_ids nodes,
@@ -250,9 +254,10 @@ static bool is_boring(const struct rp_mount_info *m)
 		if (place_hints_begins(m->source, prefixes[i]) ||
 		    place_hints_begins(m->destination, prefixes[i]))
 			return true;
-	return strstr(m->source, "/pods/") &&
-	       (strstr(m->source, "/volumes/kubernetes.io~configmap/") ||
-		strstr(m->source, "/volumes/kubernetes.io~secret/"));
+	const char *pod = strstr(m->source, "/pods/");
+	const char *kind = pod ? strstr(pod, "/volumes/kubernetes.io~") : NULL;
+	return kind && (place_hints_begins(kind, "/volumes/kubernetes.io~configmap/") ||
+			place_hints_begins(kind, "/volumes/kubernetes.io~secret/"));
 }
 
 static int32_t add_mounts(struct search *s)

@@ -69,10 +69,11 @@ int32_t ledger_reserve(struct rp_instance *inst, uint32_t n)
 void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret)
 {
 	const struct rp_plan *p = inst->plan;
-	rp_idset_clear(ret);
-	for (uint32_t i = 0; i < p->n_pools; i++)
-		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next)
-			rp_idset_or(ret, rp_ids_of(ret), cpus_ids(g->exclusive));
+	const struct pool *root = &p->pools[p->root];
+	struct rp_idset isolated;
+	rp_idset_andnot(ret, plan_ids(p, root->cap_sharable), plan_ids(p, root->sharable));
+	rp_idset_andnot(&isolated, plan_ids(p, root->cap_isolated), plan_ids(p, root->isolated));
+	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&isolated));
 }
 
 struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr)

@@ -60,11 +60,14 @@ void report_choice(struct rp_instance *inst, const struct request *r, const stru
 	say_score(p, r, &s->second, &second);
 	line_say(&second, "; rule: ");
 	line_say(&second, s->rule);
-	if (s->by_best != s->by_second) {
-		bool whole = s->by_best == (double)(int64_t)s->by_best &&
-			     s->by_second == (double)(int64_t)s->by_second;
-		line_printf(&second, whole ? ", %.0f against %.0f" : ", %.3f against %.3f",
-			    s->by_best, s->by_second);
+	int64_t best_whole = (int64_t)s->by_best, second_whole = (int64_t)s->by_second;
+	if (s->by_best != (double)best_whole || s->by_second != (double)second_whole) {
+		line_printf(&second, ", %.3f against %.3f", s->by_best, s->by_second);
+	} else if (best_whole != second_whole) {
+		line_say(&second, ", ");
+		line_number(&second, best_whole);
+		line_say(&second, " against ");
+		line_number(&second, second_whole);
 	}
 	modhost_note_line(h, r->info.ctr, second.text);
 }

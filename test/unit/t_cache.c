@@ -262,10 +262,13 @@ static void test_annotation_of_others(void **state)
 				   {"cpu.preserve.resource-policy.nri.iox", "x"},
 				   {"xcpu.preserve.resource-policy.nri.io", "x"},
 				   {"example.com/key", "y"},
-				   {"example.com/key/pod", "z"}};
-	const struct pod *pod = annotated(*state, pairs, 6);
+				   {"example.com/key/pod", "z"},
+				   {"class.other.nri.io", "y"},
+				   {"class.other.nri.io/container.c", "z"}};
+	const struct pod *pod = annotated(*state, pairs, 8);
 	assert_null(annotation_effective(pod, "c", "cpu.preserve", NULL));
 	assert_string_equal(annotation_effective(pod, "c", "example.com/key", NULL), "z");
+	assert_string_equal(annotation_effective(pod, "c", "class.other.nri.io", NULL), "z");
 	assert_null(annotation_effective(put_pod(*state, "q", "q", ""), "c", "cpu.preserve", NULL));
 }
 

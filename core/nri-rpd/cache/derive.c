@@ -196,12 +196,11 @@ static uint32_t scope_of(const char *suffix, const char *ctr_name)
  * domain. */
 static size_t stem_of(const char *key, bool *ret_ours)
 {
-	size_t n = strlen(key), domain = sizeof ANNOTATION_DOMAIN - 1;
+	size_t n = strlen(key);
 	*ret_ours = true;
-	if (n > domain + 1 && key[n - domain - 1] == '.' &&
-	    strcmp(key + n - domain, ANNOTATION_DOMAIN) == 0)
-		return n - domain - 1;
-	*ret_ours = strchr(key, '/') == NULL;
+	if (str_has_suffix(key, "." ANNOTATION_DOMAIN))
+		return n - sizeof ANNOTATION_DOMAIN;
+	*ret_ours = !strchr(key, '/') && !str_has_suffix(key, ".nri.io");
 	return n;
 }
 

@@ -15,7 +15,6 @@
 /* annotations of the memory-policy plugin of containers/nri-plugins */
 #define PEER_CLASS "class.memory-policy.nri.io"
 #define PEER_POLICY "policy.memory-policy.nri.io"
-#define ANNOTATION_KEY_MAX 400u
 #define MAX_DISTANCE "max-dist:"
 
 /* Linux's numbers. */
@@ -163,20 +162,6 @@ int32_t mempolicy_find(const struct mempolicies *classes, const char *name)
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Returns the peer's annotation: the first of KEY/container.NAME, KEY/pod, KEY. */
-static const char *peer_annotation(const struct modhost *h, const struct rp_ctr_info *info,
-				   const char *key)
-{
-	char scoped[ANNOTATION_KEY_MAX];
-	(void)snprintf(scoped, sizeof scoped, "%s/container.%s", key, info->name);
-	const char *text = h->cache->pod_annotation(h->ctx, info->pod, scoped);
-	if (!text) {
-		(void)snprintf(scoped, sizeof scoped, "%s/pod", key);
-		text = h->cache->pod_annotation(h->ctx, info->pod, scoped);
-	}
-	return text ? text : h->cache->pod_annotation(h->ctx, info->pod, key);
-}
-
 static int32_t mempolicy_refuse(const struct modhost *h, rp_txn txn, rp_ctr ctr, const char *why)
 {
 	modhost_log(h, RP_LOG_WARNING, ctr, "%s", why);
@@ -193,9 +178,9 @@ static int32_t mempolicy_choose(const struct modhost *h, rp_txn txn, const struc
 	rp_cfg map;
 	char why[MODHOST_TEXT_MAX];
 	const char *name = h->cache->annotation(h->ctx, info->ctr, KEY, NULL);
-	const char *text = name ? NULL : peer_annotation(h, info, PEER_POLICY);
+	const char *text = name ? NULL : h->cache->annotation(h->ctx, info->ctr, PEER_POLICY, NULL);
 	if (!name && !text)
-		name = peer_annotation(h, info, PEER_CLASS);
+		name = h->cache->annotation(h->ctx, info->ctr, PEER_CLASS, NULL);
 	if (text) {
 		*ret = (struct mempolicy){.name = PEER_POLICY};
 		if (!annotation_parse(h, "annotation " PEER_POLICY, text, &map) &&
