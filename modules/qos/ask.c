@@ -44,13 +44,13 @@ static int32_t open_json(struct rp_instance *inst, rp_pod pod, const char *key, 
 static const char *ask_get(const struct enhancement *e, const char *key)
 {
 	const struct modhost *h = &e->inst->h;
-	char full[128];
+	char full[128] = DOMAIN;
 	for (uint32_t i = 0; i < h->config->count(h->ctx, e->json); i++)
 		if (!strcmp(h->config->key(h->ctx, e->json, i), key))
 			return h->config->text(h->ctx, h->config->item(h->ctx, e->json, i), "");
 	const char *text = h->cache->pod_annotation(h->ctx, e->pod, key);
 	if (!text && strncmp(key, DOMAIN, strlen(DOMAIN)) != 0) {
-		(void)snprintf(full, sizeof full, DOMAIN "%s", key);
+		memcpy(full + sizeof DOMAIN - 1, key, strlen(key) + 1);
 		text = h->cache->pod_annotation(h->ctx, e->pod, full);
 	}
 	return text ? text : plan_default(h, e->inst->plan, key);

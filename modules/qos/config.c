@@ -284,10 +284,10 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 
 const char *plan_default(const struct modhost *h, const struct rp_plan *p, const char *key)
 {
-	rp_cfg map = config_do_at(h, p->section, "enhancementDefaults");
-	for (uint32_t i = 0; i < h->config->count(h->ctx, map); i++)
-		if (!strcmp(h->config->key(h->ctx, map, i), key))
-			return h->config->text(h->ctx, h->config->item(h->ctx, map, i), NULL);
+	for (uint32_t i = 0; i < p->n_defaults; i++)
+		if (!strcmp(h->config->key(h->ctx, p->defaults, i), key))
+			return h->config->text(h->ctx, h->config->item(h->ctx, p->defaults, i),
+					       NULL);
 	return NULL;
 }
 
@@ -402,6 +402,8 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 	if (!p)
 		return modhost_no_memory(h);
 	p->section = section;
+	p->defaults = config_do_at(h, section, "enhancementDefaults");
+	p->n_defaults = h->config->count(h->ctx, p->defaults);
 	int32_t r = read_section(h, p);
 	if (!r)
 		r = machine_new(h, &p->machine);

@@ -153,16 +153,21 @@ static void place_note(struct rp_instance *inst, const struct entry *e)
 	static const char *const roles[N_ROLES] = {"main container", "sidecar", "init container",
 						   "pod"};
 	char pool[POOL_TEXT_MAX];
-	modhost_note(&inst->h, e->ctr, "level %s%s%s%s%s, %s%s", level_names[e->is.level],
-		     *e->is.pool ? ", pool " : "", pool_text_of(&e->is, pool),
-		     e->is.flags & ASK_BOUND ? ", bound to NUMA nodes" : "",
-		     e->is.flags & ASK_EXCLUSIVE ? " that are exclusive to it" : "",
-		     roles[e->is.role],
-		     e->is.role == ROLE_INIT	  ? ": unmanaged"
+	struct line l = {0};
+	line_say(&l, "level ");
+	line_say(&l, level_names[e->is.level]);
+	line_say(&l, *e->is.pool ? ", pool " : "");
+	line_say(&l, pool_text_of(&e->is, pool));
+	line_say(&l, e->is.flags & ASK_BOUND ? ", bound to NUMA nodes" : "");
+	line_say(&l, e->is.flags & ASK_EXCLUSIVE ? " that are exclusive to it" : "");
+	line_say(&l, ", ");
+	line_say(&l, roles[e->is.role]);
+	line_say(&l, e->is.role == ROLE_INIT	  ? ": unmanaged"
 		     : e->is.flags & ASK_WAITS	  ? ": waits for its main container"
 		     : e->is.role == ROLE_SIDECAR ? ": has the CPUs of its main container"
 		     : e->is.ramp_end_ms	  ? ": runs on the CPUs of all pools at first"
 						  : "");
+	modhost_note_line(&inst->h, e->ctr, l.text);
 }
 
 static void place_begin(const struct rp_instance *inst, const struct rp_ctr_info *info,

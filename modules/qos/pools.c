@@ -50,7 +50,7 @@ static const char *text_of(const char *name, uint64_t node, char text[POOL_TEXT_
 	if (node)
 		(void)snprintf(text, POOL_TEXT_MAX, "%s-NUMA%d", name, __builtin_ctzll(node));
 	else
-		(void)snprintf(text, POOL_TEXT_MAX, "%s", name);
+		memcpy(text, name, strlen(name) + 1);
 	return text;
 }
 
@@ -85,6 +85,7 @@ static bool count_request(struct pools *pools, const struct record *rec, bool jo
 		p = &pools->list[pools->n++];
 		p->node = node_of(rec);
 		p->request = p->n = 0;
+		pools->inputs = 0;
 		memcpy(p->name, rec->pool, sizeof p->name);
 	}
 	p->request += joins ? rec->cpu : -rec->cpu;
@@ -127,6 +128,7 @@ static int32_t look_at_entries(struct rp_instance *inst)
 	struct pools *pools = &inst->pools;
 	pools->n = 0;
 	pools->next_ramp_ms = 0;
+	pools->inputs = 0;
 	pools->shared = pools->dedicated = pools->reclaimed = pools->exclusive = 0;
 	memset(pools->on_node, 0, sizeof pools->on_node);
 	for (uint32_t i = 0; i < inst->table.n; i++)
@@ -274,7 +276,6 @@ static void make_sizes(struct rp_instance *inst)
 		struct pool *p = &pools->list[i];
 		int64_t size = ((p->node ? 2 : 1) * p->request + 999) / 1000;
 		p->size = advise_size(inst, p, size < RP_CPUS_MAX ? (uint32_t)size : RP_CPUS_MAX);
-		rp_idset_clear(&p->cpus);
 	}
 }
 
@@ -283,6 +284,8 @@ static void make_sets(struct rp_instance *inst)
 	struct pools *pools = &inst->pools;
 	struct rp_idset from, of_node;
 	struct group unbound = {NULL, 0, 0};
+	for (uint32_t i = 0; i < pools->n; i++)
+		rp_idset_clear(&pools->list[i].cpus);
 	for (uint32_t i = 0; i < pools->n;) {
 		struct group g = group_at(pools, i);
 		i += g.n;
@@ -322,24 +325,41 @@ static void digest_set(uint64_t *digest, const struct rp_idset *set)
 	digest_word(digest, UINT64_MAX);
 }
 
+/* Returns a digest of the open CPUs and the masks. */
+static uint64_t digest_open(const struct pools *p)
+{
+	uint64_t digest = 0xcbf29ce484222325u;
+	digest_set(&digest, &p->open);
+	digest_word(&digest, p->shared);
+	digest_word(&digest, p->dedicated);
+	digest_word(&digest, p->reclaimed);
+	digest_word(&digest, p->exclusive);
+	return digest;
+}
+
+/* Returns a digest of all that the CPUs of a given list of pools depend on. */
+static uint64_t digest_inputs(const struct rp_instance *inst)
+{
+	uint64_t digest = digest_open(&inst->pools);
+	for (uint32_t i = 0; i < inst->pools.n; i++)
+		digest_word(&digest, inst->pools.list[i].size);
+	digest_word(&digest, inst->past.sized);
+	return digest;
+}
+
 static void pools_digest(struct rp_instance *inst)
 {
 	struct pools *p = &inst->pools;
-	p->digest = 0xcbf29ce484222325u;
+	p->digest = digest_open(p);
 	for (uint32_t i = 0; i < p->n; i++) {
 		digest_word(&p->digest, p->list[i].node);
 		for (const char *c = p->list[i].name; *c; c++)
 			digest_word(&p->digest, (unsigned char)*c);
 		digest_set(&p->digest, &p->list[i].cpus);
 	}
-	digest_set(&p->digest, &p->open);
 	digest_set(&p->digest, &p->common);
 	digest_set(&p->digest, &p->reclaim);
 	digest_set(&p->digest, &p->unbound_reclaim);
-	digest_word(&p->digest, p->shared);
-	digest_word(&p->digest, p->dedicated);
-	digest_word(&p->digest, p->reclaimed);
-	digest_word(&p->digest, p->exclusive);
 }
 
 int32_t pools_make(struct rp_instance *inst)
@@ -349,11 +369,16 @@ int32_t pools_make(struct rp_instance *inst)
 	int32_t r = pools->counted ? 0 : look_at_entries(inst);
 	if (r)
 		return r;
-	qsort(pools->list, pools->n, sizeof *pools->list, by_node);
+	if (!pools->inputs)
+		qsort(pools->list, pools->n, sizeof *pools->list, by_node);
 	make_sizes(inst);
 	rp_idset_andnot(&pools->open, rp_ids_of(&inst->plan->pool), rp_ids_of(&inst->owners.taken));
 	plan_cpus_of(inst->plan, pools->exclusive, &cpus);
 	take_out(&pools->open, &cpus);
+	uint64_t inputs = digest_inputs(inst);
+	if (inputs == pools->inputs && !inst->plan->overlap)
+		return 0;
+	pools->inputs = inputs;
 	rp_idset_copy(&pools->common, rp_ids_of(&pools->open));
 	rp_idset_clear(&pools->reclaim);
 	if (inst->past.sized)

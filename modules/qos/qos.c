@@ -87,6 +87,11 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	return r ? r : stage_all(inst, txn);
 }
 
+static void enter(struct rp_instance *inst)
+{
+	inst->pools.counted = false;
+}
+
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	int32_t r = place_lost(inst, info);
@@ -170,6 +175,7 @@ static const struct life_ops ops = {
 	.plan = plan,
 	.look = look,
 	.plan_free = plan_free,
+	.enter = enter,
 	.begin = begin,
 	.sync = sync_all,
 	.place = place,

@@ -80,6 +80,8 @@ struct node {
 
 struct rp_plan {
 	rp_cfg section;
+	rp_cfg defaults; /* enhancementDefaults of the section */
+	uint32_t n_defaults;
 	bool reclaim, overlap, pin_cpu, pin_memory, memory_check;
 	struct relief_settings relief;
 	bool parity; /* choose the lowest of NUMA nodes that suit a dedicated pod equally */
@@ -294,6 +296,8 @@ struct pools {
 	bool overlapping; /* a container runs on dedicated CPUs of another pod */
 	int64_t next_ramp_ms; /* end of the next ramp-up; 0: none */
 	uint64_t digest; /* digest of the sets and masks */
+	/* Digest from which the sets were computed; 0: the list of pools was changed. */
+	uint64_t inputs;
 };
 
 /* Adds or removes the contribution of an entry that joins or leaves the table. */

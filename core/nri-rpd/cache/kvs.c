@@ -108,7 +108,8 @@ const char *kvs_get(const struct kvs *s, const char *key)
 {
 	KVS_EACH(k, v, s)
 	{
-		int c = strcmp(k, key);
+		/* most keys differ in the first character */
+		int c = *k == *key ? strcmp(k, key) : (unsigned char)*k - (unsigned char)*key;
 		if (c == 0)
 			return v;
 		if (c > 0)
