@@ -68,17 +68,22 @@ static int32_t list_pods(struct rp_instance *inst)
 	return (int32_t)h->cache->list_pods(h->ctx, inst->pods, inst->n_pods);
 }
 
+int32_t admit_unuse(struct rp_instance *inst, rp_pod pod)
+{
+	struct kept kept;
+	if (table_grant(inst, pod) || !read_kept(inst, pod, &kept) ||
+	    (kept.is.flags & ASK_USED && table_main(inst, pod)))
+		return 0;
+	struct entry e = {.pod = pod, .is = kept.is};
+	e.is.flags &= ~ASK_USED;
+	return table_add(inst, &e);
+}
+
 int32_t admit_load(struct rp_instance *inst)
 {
 	int32_t n = list_pods(inst), r = n < 0 ? n : 0;
-	for (int32_t i = 0; !r && i < n; i++) {
-		struct entry e = {.pod = inst->pods[i]};
-		struct kept kept;
-		if (!read_kept(inst, e.pod, &kept) || (kept.is.flags & ASK_USED))
-			continue;
-		e.is = kept.is;
-		r = table_add(inst, &e);
-	}
+	for (int32_t i = 0; !r && i < n; i++)
+		r = admit_unuse(inst, inst->pods[i]);
 	return r;
 }
 
@@ -269,17 +274,6 @@ int32_t admit_use(struct rp_instance *inst, rp_txn txn, struct entry *main, cons
 	return r ? r : admit_put(inst, txn, &used, name);
 }
 
-int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod)
-{
-	struct kept kept;
-	if (!read_kept(inst, pod, &kept) || !(kept.is.flags & ASK_USED))
-		return 0;
-	struct entry e = {.pod = pod, .is = kept.is};
-	e.is.flags &= ~ASK_USED;
-	int32_t r = table_add(inst, &e);
-	return r ? r : admit_put(inst, txn, &e, kept.main);
-}
-
 int32_t admit_end(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
 	struct kept kept;
@@ -303,12 +297,9 @@ int32_t admit_check(struct rp_instance *inst, rp_txn txn)
 	int32_t n = list_pods(inst), r = n < 0 ? n : 0;
 	for (int32_t i = 0; !r && i < n; i++) {
 		struct kept kept;
-		if (!read_kept(inst, inst->pods[i], &kept))
-			continue;
-		if ((kept.is.nodes | kept.is.mem_nodes) & ~inst->plan->node_mask)
+		if (read_kept(inst, inst->pods[i], &kept) &&
+		    (kept.is.nodes | kept.is.mem_nodes) & ~inst->plan->node_mask)
 			r = admit_end(inst, txn, inst->pods[i]);
-		else if (!table_main(inst, inst->pods[i]))
-			r = admit_unuse(inst, txn, inst->pods[i]);
 	}
 	return r;
 }

@@ -38,7 +38,7 @@ static void begin(struct rp_instance *inst)
 	relief_begin(&inst->relief);
 }
 
-static int32_t qos_forget(struct rp_instance *inst, rp_txn txn, struct entry *e)
+static int32_t qos_forget(struct rp_instance *inst, struct entry *e)
 {
 	struct rp_idset had;
 	rp_pod pod = e->pod;
@@ -46,7 +46,7 @@ static int32_t qos_forget(struct rp_instance *inst, rp_txn txn, struct entry *e)
 	table_remove(inst, e);
 	if (!table_has_pod(inst, pod))
 		(void)owners_release(&inst->owners, pod, &had);
-	return main ? admit_unuse(inst, txn, pod) : 0;
+	return main ? admit_unuse(inst, pod) : 0;
 }
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -79,7 +79,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	if (!e)
 		return 0;
 	inst->past.sized = true;
-	int32_t r = qos_forget(inst, txn, e);
+	int32_t r = qos_forget(inst, e);
 	if (!r)
 		r = ctr_forget(&inst->h, txn, info->ctr);
 	if (!r)

@@ -131,7 +131,7 @@ const char *plan_default(const struct modhost *h, const struct rp_plan *p, const
 #define ASK_PAIRING 0x20u
 #define ASK_LOST 0x40u /* could not be placed, and runs on unassigned CPUs */
 #define ASK_WAITS 0x80u /* a sidecar whose main container was not created yet */
-/* a grant whose main container exists, and replaces it in the table */
+/* grant whose main container was created; while that container is in the table, the grant is not */
 #define ASK_USED 0x100u
 
 struct ask {
@@ -398,7 +398,7 @@ int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 
 /* Reserves the request of the pod as a whole. An error refuses the pod. */
 int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod);
-/* Loads the host's grants into the table. */
+/* Adds the saved grants of pods without a main container to the table, which has the containers. */
 int32_t admit_load(struct rp_instance *inst);
 /* Reads the grant of a pod; false: there is none. */
 bool admit_grant(const struct rp_instance *inst, rp_pod pod, struct record *ret);
@@ -406,15 +406,14 @@ bool admit_grant(const struct rp_instance *inst, rp_pod pod, struct record *ret)
  * grant (may be NULL). */
 int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		     const struct record *former, rp_pod but, struct record *rec);
-/* admit_use() replaces a grant in the table by the created main container. admit_unuse() restores
- * the grant after that container has ended. */
+/* admit_use() replaces a grant in the table by the created main container. admit_unuse() adds
+ * the saved grant again after that container has ended. */
 int32_t admit_use(struct rp_instance *inst, rp_txn txn, struct entry *main, const char *name);
-int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod);
+int32_t admit_unuse(struct rp_instance *inst, rp_pod pod);
 int32_t admit_end(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 /* Returns the name of the pod's main container, "" if it was never created. */
 const char *admit_main(const struct rp_instance *inst, rp_pod pod, char name[MAIN_NAME_MAX + 1]);
-/* For sync: drops grants of nodes that no longer exist, and grants of containers whose end was not
- * reported. */
+/* For sync: drops grants of nodes that no longer exist. */
 int32_t admit_check(struct rp_instance *inst, rp_txn txn);
 
 /* ---- placement of one container (place.c) ---------------------------------------------------- */

@@ -235,10 +235,10 @@ int32_t table_load(struct rp_instance *inst)
 	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
 	table_clear(inst);
 	owners_clear(&inst->owners);
-	if (!r)
-		r = admit_load(inst);
 	for (int32_t i = 0; !r && i < n; i++)
 		r = table_do_load(inst, inst->list.ctrs[i]);
+	if (!r)
+		r = admit_load(inst);
 	if (!r)
 		place_loose(inst);
 	if (!r)
