@@ -35,17 +35,62 @@ bool node_devices_is_node(const char *device)
 	return strncmp(device, NODE_PREFIX, sizeof NODE_PREFIX - 1) == 0;
 }
 
-/* Counts a container: exclusive CPUs, and memory that is bound to the nodes of the device. */
-static void node_devices_count(struct node_device *d, const struct rp_ctr_info *info)
+/* CPUs and memory of all containers. */
+struct node_usage {
+	struct rp_idset exclusive; /* exclusive CPUs of containers without a claim */
+	/* bytes bound to one node: of containers with exclusive CPUs, and of claims */
+	int64_t memory[RP_NODES_MAX], claimed[RP_NODES_MAX];
+	int32_t n_wide; /* number of containers bound to several nodes, at the front of the list */
+};
+
+static void node_devices_count(const struct node_devices *of, const struct rp_ctr_info *info,
+			       rp_ctr ctr, struct node_usage *u)
 {
 	bool claim = info->flags & RP_CTR_CLAIM;
-	bool here = !rp_ids_empty(info->mems) && rp_ids_subset(info->mems, rp_ids_of(&d->nodes));
 	if (!claim)
-		d->cpu -= rp_ids_count_and(info->exclusive, rp_ids_of(&d->cpus));
-	if (here && claim)
-		d->claimed += info->mem_request;
-	else if (here && !rp_ids_empty(info->exclusive))
-		d->memory -= info->mem_request;
+		rp_idset_or(&u->exclusive, rp_ids_of(&u->exclusive), info->exclusive);
+	if (rp_ids_empty(info->mems) || (!claim && rp_ids_empty(info->exclusive)))
+		return;
+	if (rp_ids_count(info->mems) > 1)
+		of->list->ctrs[u->n_wide++] = ctr;
+	else
+		(claim ? u->claimed : u->memory)[rp_ids_first(info->mems)] += info->mem_request;
+}
+
+static int32_t node_devices_count_all(const struct node_devices *of, struct node_usage *ret)
+{
+	int32_t n = ctr_list(of->h, of->list, RP_ORDER_CREATED);
+	memset(ret, 0, sizeof *ret);
+	rp_idset_clear(&ret->exclusive);
+	for (int32_t i = 0; i < n; i++) {
+		struct rp_ctr_info info;
+		if (!ctr_info(of->h, of->list->ctrs[i], &info))
+			node_devices_count(of, &info, of->list->ctrs[i], ret);
+	}
+	return n < 0 ? n : 0;
+}
+
+/* Subtracts what containers have of the device's CPUs and memory. */
+static void node_devices_subtract(const struct node_devices *of, const struct node_usage *u,
+				  struct node_device *d)
+{
+	struct rp_ids nodes = rp_ids_of(&d->nodes);
+	d->cpu -= rp_ids_count_and(rp_ids_of(&d->cpus), rp_ids_of(&u->exclusive));
+	RP_IDS_EACH (node, nodes) {
+		d->memory -= u->memory[node];
+		d->claimed += u->claimed[node];
+	}
+	for (int32_t i = 0; i < u->n_wide; i++) {
+		struct rp_ctr_info info;
+		if (ctr_info(of->h, of->list->ctrs[i], &info) || !rp_ids_subset(info.mems, nodes))
+			continue;
+		if (info.flags & RP_CTR_CLAIM)
+			d->claimed += info.mem_request;
+		else
+			d->memory -= info.mem_request;
+	}
+	if (d->memory < 0)
+		d->memory = 0;
 }
 
 /* Finds the NUMA nodes of the device's CPUs, and their memory. */
@@ -64,16 +109,17 @@ static void node_devices_find_nodes(const struct modhost *h, struct node_device 
 	}
 }
 
-/* Reads the index-th unit of a level. 1: it is no device. */
-static int32_t node_devices_read(const struct node_devices *of, const struct node_devices_level *l,
-				 uint32_t index, struct node_device *ret)
+/* Reads the index-th unit of a level. Returns false if it is no device. */
+static bool node_devices_read(const struct node_devices *of, const struct node_usage *usage,
+			      const struct node_devices_level *l, uint32_t index,
+			      struct node_device *ret)
 {
 	const struct modhost *h = of->h;
 	struct rp_unit_info unit = {.size = sizeof unit};
 	*ret = (struct node_device){.level = l->name};
 	if (h->topology->unit(h->ctx, l->level, index, &unit) || rp_ids_empty(unit.cpus) ||
 	    (l->level != RP_LEVEL_NODE && !of->offers(of->arg, unit.cpus)))
-		return 1;
+		return false;
 	ret->all = unit.cpus;
 	rp_idset_and(&ret->cpus, unit.cpus, of->assignable);
 	/* numbers of caches are unique only within their parents */
@@ -81,15 +127,8 @@ static int32_t node_devices_read(const struct node_devices *of, const struct nod
 		       l->level == RP_LEVEL_L3 ? index : unit.id);
 	ret->cpu = rp_ids_count(rp_ids_of(&ret->cpus));
 	node_devices_find_nodes(h, ret);
-	int32_t n = ctr_list(h, of->list, RP_ORDER_CREATED);
-	for (int32_t i = 0; i < n; i++) {
-		struct rp_ctr_info info;
-		if (!ctr_info(h, of->list->ctrs[i], &info))
-			node_devices_count(ret, &info);
-	}
-	if (ret->memory < 0)
-		ret->memory = 0;
-	return n < 0 ? n : 0;
+	node_devices_subtract(of, usage, ret);
+	return true;
 }
 
 /* Reports the attributes that all CPUs of the device have in common. */
@@ -139,16 +178,15 @@ static bool node_devices_has_level(const struct node_devices *of,
 int32_t node_devices_report(const struct node_devices *of, const struct rp_devices_sink *sink)
 {
 	const struct modhost *h = of->h;
-	for (unsigned k = 0; k < N_LEVELS; k++) {
+	struct node_usage usage;
+	int32_t r = node_devices_count_all(of, &usage);
+	for (unsigned k = 0; !r && k < N_LEVELS; k++) {
 		const struct node_devices_level *l = &node_devices_levels[k];
 		uint32_t n =
 			node_devices_has_level(of, l) ? h->topology->n_units(h->ctx, l->level) : 0;
 		for (uint32_t i = 0; i < n; i++) {
 			struct node_device d;
-			int32_t r = node_devices_read(of, l, i, &d);
-			if (r < 0)
-				return r;
-			if (r || !d.cpu)
+			if (!node_devices_read(of, &usage, l, i, &d) || !d.cpu)
 				continue;
 			sink->device(sink->ctx, d.name);
 			sink->capacity(sink->ctx, "cpu", d.cpu);
@@ -156,13 +194,17 @@ int32_t node_devices_report(const struct node_devices *of, const struct rp_devic
 			node_devices_attributes(h, &d, sink);
 		}
 	}
-	return 0;
+	return r;
 }
 
 int32_t node_devices_open(const struct node_devices *of, const struct rp_ctr_info *claim,
 			  const char *device, struct rp_idset *ret_cpus)
 {
 	const struct modhost *h = of->h;
+	struct node_usage usage;
+	int32_t r = node_devices_count_all(of, &usage);
+	if (r)
+		return r;
 	for (unsigned k = 0; k < N_LEVELS; k++) {
 		const struct node_devices_level *l = &node_devices_levels[k];
 		size_t len = strlen(l->prefix);
@@ -171,10 +213,7 @@ int32_t node_devices_open(const struct node_devices *of, const struct rp_ctr_inf
 				     : 0;
 		for (uint32_t i = 0; i < n; i++) {
 			struct node_device d;
-			int32_t r = node_devices_read(of, l, i, &d);
-			if (r < 0)
-				return r;
-			if (r || strcmp(d.name, device) != 0)
+			if (!node_devices_read(of, &usage, l, i, &d) || strcmp(d.name, device) != 0)
 				continue;
 			if (d.claimed + claim->mem_request > d.memory)
 				return modhost_fail(h, -RP_ENOSPC,
