@@ -61,11 +61,9 @@ int32_t claims_devices(struct rp_instance *inst, const struct rp_devices_sink *s
 		(void)snprintf(name, sizeof name, DEVICE_PREFIX "%s", t->name);
 		sink->device(sink->ctx, name);
 		sink->capacity(sink->ctx, "cpu", cpus);
-		if (RP_HAS(sink, limits))
-			sink->limits(sink->ctx, t->min_cpus > 1 ? t->min_cpus : 1, t->max_cpus);
+		modhost_limits(sink, t->min_cpus > 1 ? t->min_cpus : 1, t->max_cpus);
 		sink->capacity(sink->ctx, "balloons", balloons);
-		if (RP_HAS(sink, limits))
-			sink->limits(sink->ctx, 1, 1);
+		modhost_limits(sink, 1, 1);
 		sink->text(sink->ctx, "type", t->name);
 		if (*t->cpu_class_name)
 			sink->text(sink->ctx, "cpuClass", t->cpu_class_name);

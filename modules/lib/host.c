@@ -127,6 +127,12 @@ int32_t modhost_no_memory(const struct modhost *h)
 	return modhost_fail(h, -RP_ENOMEM, "out of memory");
 }
 
+void modhost_limits(const struct rp_devices_sink *sink, int64_t min, int64_t max)
+{
+	if (RP_HAS(sink, limits))
+		sink->limits(sink->ctx, min, max);
+}
+
 int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, const char *fmt, ...)
 {
 	char text[MODHOST_TEXT_MAX];

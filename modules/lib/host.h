@@ -17,6 +17,7 @@
 #include <nri-rp/host.h>
 #include <nri-rp/module.h>
 #include <nri-rp/node.h>
+#include <nri-rp/policy.h>
 #include <nri-rp/speedselect.h>
 #include <nri-rp/topology.h>
 
@@ -72,6 +73,8 @@ bool modhost_usage(const struct modhost *h, rp_ctr ctr, struct rp_usage *ret);
 int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int32_t modhost_no_memory(const struct modhost *h); /* records the failure and returns -RP_ENOMEM */
+/* Sets the limits of a device's last capacity, if the host has limits (rp_devices_sink). */
+void modhost_limits(const struct rp_devices_sink *sink, int64_t min, int64_t max);
 /* Returns a negative result in words: RP_E codes have the numbers of errno, so that the results of
  * services and of the kernel are one vocabulary. [any] */
 const char *modhost_why(int32_t code);

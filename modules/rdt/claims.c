@@ -35,8 +35,7 @@ int32_t rdt_claims_devices(const struct rdt_config *c, const struct rp_devices_s
 		(void)snprintf(name, sizeof name, DEVICE_PREFIX "%s", k->name);
 		sink->device(sink->ctx, name);
 		sink->capacity(sink->ctx, "instances", k->max_claims);
-		if (RP_HAS(sink, limits))
-			sink->limits(sink->ctx, 1, 1);
+		modhost_limits(sink, 1, 1);
 		sink->text(sink->ctx, "class", k->name);
 		uint32_t ways = claims_count_ways(k);
 		if (ways)
