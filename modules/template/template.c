@@ -29,6 +29,8 @@
 /* Optional helpers that are linked into the module; <nri-rp/lib/README> lists them. */
 #include <nri-rp/lib/simple.h>
 
+#define DEVICE "template-cpus" /* name of the device for claims */
+
 /* The host checks rp.conf against this table first; help and manual are generated from it. */
 static const struct rp_key keys[] = {
 	BOUNDS_KEYS("Resources of the containers of kube-system.",
@@ -85,8 +87,39 @@ static bool template_leaves(const struct rp_instance *inst)
 	return !inst->plan->pin_cpu;
 }
 
+/* Reports what pods can claim (nri-rp-dra(7)): one device with all CPUs that are not exclusive to
+ * other containers. The service is optional, and so is this function with the next one. */
+static int32_t template_devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
+{
+	int64_t left = rp_ids_count(rp_ids_of(&inst->plan->cpus.rest));
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED);
+	for (int32_t i = 0; i < n; i++) {
+		struct rp_ctr_info info;
+		if (!ctr_info(&inst->h, inst->list.ctrs[i], &info) && !(info.flags & RP_CTR_CLAIM))
+			left -= rp_ids_count(info.exclusive);
+	}
+	if (n < 0 || left <= 0 || !inst->plan->pin_cpu)
+		return n < 0 ? n : 0;
+	sink->device(sink->ctx, DEVICE);
+	sink->capacity(sink->ctx, "cpu", left);
+	if (RP_HAS(sink, limits)) /* an older host does not have it */
+		sink->limits(sink->ctx, 1, left);
+	return 0;
+}
+
+/* Allocates a claim. It is an object like a Guaranteed container with whole CPUs, which
+ * template_wants() gives exclusive CPUs, now and in each sync(). */
+static int32_t template_claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			      const char *device)
+{
+	if (strcmp(device, DEVICE) != 0)
+		return modhost_fail(&inst->h, -RP_ENOENT, "this node has no device %s", device);
+	return simple_place(inst, txn, info);
+}
+
 static const struct simple_ops ops = {
-	.life = {SIMPLE_LIFE, .schema = &schema},
+	.life = {SIMPLE_LIFE, .schema = &schema, .devices = template_devices,
+		 .claim = template_claim},
 	.plan_size = sizeof(struct rp_plan),
 	.read = template_read,
 	.wants = template_wants,

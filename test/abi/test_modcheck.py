@@ -277,6 +277,15 @@ def test_pools_that_are_used(tmp_path):
 
 
 @kit
+def test_devices_for_claims(tmp_path):
+    """Each balloon type in the list is a device, and a claim of the first one keeps its CPUs."""
+    path = tmp_path / 'types.conf'
+    path.write_text('reservedResources: {cpu: 1}\nballoonTypes: [{name: fast, maxCPUs: 4}, {name: pair, minCPUs: 2}]\n')
+    found = cases(module('balloons'), '--config', path, '--cases', 'report/devices')
+    assert failed(found) == {} and len(found) > 4
+
+
+@kit
 def test_configuration(tmp_path):
     section, whole, bad = tmp_path / 'section', tmp_path / 'whole', tmp_path / 'bad'
     section.write_text('# all of them\nreservedResources:\n  cpu: 2\n')

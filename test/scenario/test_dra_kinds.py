@@ -2,8 +2,10 @@
 """Claims of devices of controllers, and of several devices."""
 import json
 
+import pytest
+
 from dra import allocated
-from simnode import ctr, eventually
+from simnode import BUILD, ctr, eventually
 from test_controllers import add_resctrl, get
 from test_cluster import NODE
 from test_dra import BALLOONS, CLAIMS, OTHER, POD, STATIC, TOPOLOGY_AWARE, cdi, claims, ids, policies  # pylint: disable=unused-import
@@ -190,3 +192,13 @@ def test_unknown_level(claims):
     c = claims(config=TOPOLOGY_AWARE)
     c.node.run('write-config', {**c.base, **levels('core')})
     assert 'expected node, l3 or socket' in json.dumps(c.node.ctl('reload', check=False))
+
+
+def test_service_of_an_older_module(claims):
+    """Its struct ends before a function that the host needs: it has no devices."""
+    if not (BUILD / 'test/modules/devices-old.so').exists():
+        pytest.skip('test modules are not built')
+    c = claims(config={'policy': 'devices-old'}, module_dirs=[str(BUILD / 'test/modules')])
+    assert c.devices() == {}
+    assert 'policy devices-old has no devices for claims' in c.prepare(c.put('one', cpu='1', pods=[POD])).error
+    assert c.node.ctl('claims') == [] and not c.files()

@@ -322,6 +322,69 @@ static void test_reports(void **state)
 	fake_host_free(f);
 }
 
+/* ---- devices, for hosts of two ages ---------------------------------------------------------- */
+
+struct devices {
+	unsigned n, n_limits;
+	char capacity[200];
+};
+
+static void on_device(void *ctx, const char *name)
+{
+	struct devices *d = ctx;
+	assert_string_equal(name, "balloon-s");
+	d->n++;
+}
+
+static void on_capacity(void *ctx, const char *name, int64_t amount)
+{
+	struct devices *d = ctx;
+	size_t n = strlen(d->capacity);
+	(void)snprintf(d->capacity + n, sizeof d->capacity - n, "%s=%lld ", name,
+		       (long long)amount);
+}
+
+static void on_text(void *ctx, const char *name, const char *value)
+{
+	(void)ctx;
+	assert_string_equal(name, "type");
+	assert_string_equal(value, "s");
+}
+
+static void on_limits(void *ctx, int64_t min, int64_t max)
+{
+	struct devices *d = ctx;
+	bool cpus = !d->n_limits++;
+	assert_int_equal(min, cpus ? 2 : 1);
+	assert_int_equal(max, cpus ? 4 : 1);
+}
+
+static void test_devices_of_older_hosts(void **state)
+{
+	(void)state;
+	struct fake_host *f =
+		start(&n4c16, "{" RESERVED "balloonTypes: [{name: s, minCPUs: 2, maxCPUs: 4}]}");
+	const struct rp_devices *s = fake_module_service(f, RP_DEVICES_1);
+	assert_non_null(s);
+	assert_int_equal(fake_sync(f), 0);
+	for (unsigned newer = 0; newer < 2; newer++) {
+		struct devices d = {0};
+		const struct rp_devices_sink sink = {
+			.size = newer ? sizeof sink : offsetof(struct rp_devices_sink, limits),
+			.ctx = &d,
+			.device = on_device,
+			.capacity = on_capacity,
+			.text = on_text,
+			.limits = on_limits,
+		};
+		assert_int_equal(s->devices(fake_instance(f), &sink), 0);
+		assert_int_equal(d.n, 1);
+		assert_int_equal(d.n_limits, newer ? 2 : 0);
+		assert_string_equal(d.capacity, "cpu=15 balloons=7 ");
+	}
+	fake_host_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +399,7 @@ int main(void)
 		cmocka_unit_test(test_unmanaged_before_sync),
 		cmocka_unit_test(test_unmanaged_resized),
 		cmocka_unit_test(test_reports),
+		cmocka_unit_test(test_devices_of_older_hosts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
