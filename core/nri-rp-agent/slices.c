@@ -130,7 +130,9 @@ static void slices_map(json_t *devices)
 								    "capacityKey", name,
 								    "capacityMultiplier", "1"));
 		}
-		(void)json_object_set_new(device, MAPPING, map);
+		if (json_object_size(map))
+			(void)json_object_set(device, MAPPING, map);
+		json_decref(map);
 	}
 }
 
