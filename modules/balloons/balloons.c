@@ -212,13 +212,6 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	return balloons_end(inst, txn, sync_retry(inst, txn), NULL);
 }
 
-static int32_t sync(struct rp_instance *inst, rp_txn txn)
-{
-	inst->relief.waits = true;
-	inst->in_sync = true;
-	return sync_all(inst, txn);
-}
-
 static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 {
 	if (!inst->state)
@@ -315,7 +308,7 @@ static const struct life_ops ops = {
 	.leave = leave,
 	.enter = enter,
 	.begin = begin,
-	.sync = sync,
+	.sync = sync_all,
 	.place = balloons_allocate,
 	.resize = balloons_update,
 	.release = release,

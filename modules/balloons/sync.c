@@ -411,6 +411,9 @@ static int32_t begin_with_room(struct rp_instance *inst, rp_txn txn, struct choi
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	struct choice c;
+	/* Which containers wait for relief is unknown after a start: assume that some do. */
+	inst->relief.waits = true;
+	inst->in_sync = true;
 	if (inst->state && image_write(inst->state, &inst->before))
 		return modhost_no_memory(&inst->h);
 	int32_t n = begin_with_room(inst, txn, &c);

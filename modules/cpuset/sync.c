@@ -140,6 +140,8 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
+	/* Which containers wait for relief is unknown after a start: assume that some do. */
+	inst->relief.waits = true;
 	owners_clear(&inst->owners);
 	inst->now = (struct population){.overlapping = false};
 	int32_t r =

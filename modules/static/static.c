@@ -210,16 +210,6 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 	return cookie == RELIEF_COOKIE ? rebalance(inst, txn, 0) : 0;
 }
 
-/*
- * Places all containers. Which containers wait for relief is unknown after a start, so assume that
- * some do.
- */
-static int32_t sync(struct rp_instance *inst, rp_txn txn)
-{
-	inst->relief.waits = true;
-	return sync_all(inst, txn);
-}
-
 static void fini(struct rp_instance *inst)
 {
 	relief_fini(&inst->relief);
@@ -274,7 +264,7 @@ static const struct life_ops ops = {
 	.look = look,
 	.plan_free = plan_free,
 	.begin = begin,
-	.sync = sync,
+	.sync = sync_all,
 	.rebalance = rebalance,
 	.timer = timer,
 	.fini = fini,

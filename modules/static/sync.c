@@ -161,6 +161,8 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	struct syncing s;
 	struct life_walk w = {.order = RP_ORDER_SYNC, .arg = &s};
+	/* Which containers wait for relief is unknown after a start: assume that some do. */
+	inst->relief.waits = true;
 	owners_clear(&inst->owners);
 	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);
 	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &s.common);

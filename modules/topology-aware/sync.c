@@ -386,6 +386,8 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	 * places these containers on the remaining CPUs.
 	 */
 	bool reconfigured = inst->changed && inst->replaced;
+	/* Which containers wait for relief is unknown after a start: assume that some do. */
+	inst->relief.waits = true;
 	inst->changed = false;
 	inst->resync = true;
 	if (inst->memory_begun)

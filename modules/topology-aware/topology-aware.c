@@ -181,16 +181,6 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 	return cold_timer(inst, txn);
 }
 
-/*
- * Places all containers. Which containers wait for relief is unknown after a start, so assume that
- * some do.
- */
-static int32_t sync(struct rp_instance *inst, rp_txn txn)
-{
-	inst->relief.waits = true;
-	return sync_all(inst, txn);
-}
-
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	relief_undo(&inst->relief);
@@ -279,7 +269,7 @@ static const struct life_ops ops = {
 	.leave = leave,
 	.enter = enter,
 	.begin = begin,
-	.sync = sync,
+	.sync = sync_all,
 	.place = topology_aware_place,
 	.resize = resize,
 	.release = release,
