@@ -122,7 +122,7 @@ static struct slot *slot_of_selected(struct slot *list, const char *name)
 {
 	struct slot *found = NULL;
 	for (struct slot *s = list->next; s; s = s->next) {
-		if (str_eq(s->name, name))
+		if (s->name && str_eq(s->name, name))
 			return s;
 		if (!s->held && (!s->passed || verdicts_idle(s->passed)))
 			found = s;
@@ -147,7 +147,7 @@ static struct slot *slot_of_object(struct slot *s, const json_t *object)
 	const char *name =
 		json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
 	if (!name || s->level != LEVEL_SELECTED)
-		return name && str_eq(name, s->name) ? s : NULL;
+		return name && s->name && str_eq(name, s->name) ? s : NULL;
 	return str_eq(name, "default") || str_has_prefix(name, "node.") ||
 			       str_has_prefix(name, "group.")
 		       ? NULL
@@ -190,9 +190,11 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 			slot_lose(of);
 		break;
 	case WATCH_LISTED:
-		for (of = s; of; of = of->next)
+		of = s;
+		do
 			if (!of->seen)
 				slot_lose(of);
+		while ((of = of->next));
 		s->known = true;
 		s->denied = false;
 		break;
@@ -200,8 +202,10 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 		s->known = s->denied = true;
 		break;
 	case WATCH_NO_KIND:
-		for (of = s; of; of = of->next)
+		of = s;
+		do
 			of->held = candidate_free(of->held);
+		while ((of = of->next));
 		s->known = true;
 		s->denied = false;
 		configs_discover(s->kind->configs); /* the kind may have been removed */
