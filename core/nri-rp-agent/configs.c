@@ -336,8 +336,10 @@ static void configs_forget_kinds(struct configs *c, const json_t *resources)
 	unsigned n = 1;
 	for (unsigned i = 1; i < c->n_kinds; i++) {
 		bool held = false;
-		for (const struct slot *s = NULL; (s = kind_next(c->kinds[i], s));)
+		const struct slot *s = c->kinds[i]->slots;
+		do
 			held = held || s->held;
+		while ((s = kind_next(c->kinds[i], s)));
 		/* a server that starts may not list all kinds yet */
 		if (held || configs_is_listed(resources, c->kinds[i]->plural))
 			c->kinds[n++] = c->kinds[i];
