@@ -336,14 +336,18 @@ void relief_forget_moves(struct relief_moved *m, uint32_t n)
 static bool relief_is_cooling(const struct modhost *h, const struct relief_settings *s,
 			      const struct relief_moved *m, const struct rp_ctr_info *info)
 {
-	uint32_t last = (m->next + RELIEF_MOVED_MAX - 1) % RELIEF_MOVED_MAX;
-	if (!m->list[last].ctr && !m->list[last].key)
-		return false; /* no move is recorded */
 	int64_t now = relief_now_ms(h);
-	uint64_t key = relief_key(info);
-	for (uint32_t i = 0; i < RELIEF_MOVED_MAX; i++)
-		if (m->list[i].key == key && now - m->list[i].at_ms < s->cooldown_ms)
+	uint64_t key = 0;
+	/* the latest move first: the others were earlier */
+	for (uint32_t i = 1; i <= RELIEF_MOVED_MAX; i++) {
+		uint32_t at = (m->next + RELIEF_MOVED_MAX - i) % RELIEF_MOVED_MAX;
+		bool used = m->list[at].ctr || m->list[at].key;
+		if (!used || now - m->list[at].at_ms >= s->cooldown_ms)
+			return false;
+		key = key ? key : relief_key(info);
+		if (m->list[at].key == key)
 			return true;
+	}
 	return false;
 }
 
