@@ -23,6 +23,12 @@ static const char *annotation(void *ctx, rp_pod pod, const char *key)
 	return fake_read(ctx, key, text, sizeof text) > 0 ? text : NULL;
 }
 
+static const char *scoped(void *ctx, rp_ctr ctr, const char *key, uint32_t *ret_scope)
+{
+	(void)ret_scope;
+	return annotation(ctx, ctr, key);
+}
+
 static int32_t get_ctr(void *ctx, rp_ctr ctr, struct rp_ctr_info *info)
 {
 	info->ctr = ctr;
@@ -50,6 +56,7 @@ static void read_annotations(struct fake_work *f, bool v1)
 				       .files = {"memory.high", "memory.swap.max"},
 				       .n_files = 2};
 	static const struct rp_host_cache cache = {.size = sizeof cache,
+						   .annotation = scoped,
 						   .pod_annotation = annotation,
 						   .get_ctr = get_ctr,
 						   .get_int = get_int};
