@@ -36,6 +36,22 @@ def test_undo_and_back(make_node):
     assert policy(node) == 'static' and ctl(node, 'status').code == OK
 
 
+def test_after_a_restart_without_the_copy_in_the_run_directory(make_node):
+    """As after a boot: the checksum of the active configuration is not known, and undo still is more than a plan."""
+    node = make_node(TOPOLOGY_AWARE)
+    node.run('write-config', STATIC)
+    assert ctl(node, 'reload').code == OK and ctl(node, 'undo').code == OK
+    node.stop()
+    os.unlink(os.path.join(os.path.dirname(node.paths['control']), 'configuration'))
+    node.start()
+    assert policy(node) == 'topology-aware'
+    assert ctl_json(node, 'undo', '--dry-run')['outcome'] == 'accepted' and policy(node) == 'topology-aware'
+    assert ctl_json(node, 'undo')['outcome'] == 'in force' and policy(node) == 'static'
+    assert ctl(node, 'undo').code == OK and policy(node) == 'topology-aware'
+    node.restart()
+    assert policy(node) == 'topology-aware'
+
+
 def test_not_confirmed(make_node):
     node = make_node(STATIC)
     node.run('write-config', BALLOONS)

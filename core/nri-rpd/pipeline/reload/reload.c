@@ -327,7 +327,8 @@ struct reload {
 	/* with `recovers`: activation time of the last good configuration; 0: the files are
 	 * tried */
 	uint64_t last_good_ns;
-	uint64_t undoes; /* checksum of the configuration that is undone; 0: this is no undo */
+	bool undoes;
+	uint64_t undone_sum; /* with `undoes`: checksum of that configuration; 0: unknown */
 	uint64_t former_ns; /* reload_result.former_ns */
 	uint64_t began_us;
 };
@@ -377,7 +378,7 @@ static void reload_accepted(struct reload *r)
 	if (r->confirm_s) {
 		undo_await(p, &r->text.files, r->confirm_s);
 	} else if (r->undoes) {
-		undo_done(p, r->undoes);
+		undo_done(p, r->undone_sum);
 		pipeline_event(p, EV_CONFIG, "undone: the previous configuration is active again");
 	} else {
 		undo_forget(p);
@@ -655,10 +656,10 @@ int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigne
 	return reload_start(p, r, err);
 }
 
-int config_undo(struct pipeline *p, struct kept *former, uint64_t sum, reload_done done, void *arg,
-		struct err *err)
+int config_undo(struct pipeline *p, struct kept *former, bool plan, uint64_t sum, reload_done done,
+		void *arg, struct err *err)
 {
-	struct reload *r = reload_new(p, sum ? RELOAD : PLAN, done, arg);
+	struct reload *r = reload_new(p, plan ? PLAN : RELOAD, done, arg);
 	if (!r) {
 		kept_fini(former);
 		return err_errno(err, -ENOMEM, "undo");
@@ -666,7 +667,8 @@ int config_undo(struct pipeline *p, struct kept *former, uint64_t sum, reload_do
 	conf_errors_init(&r->text.problems);
 	r->text.files = former->files;
 	r->former_ns = former->wall_ns;
-	r->undoes = sum;
+	r->undoes = true;
+	r->undone_sum = sum;
 	return reload_start(p, r, err);
 }
 

@@ -115,10 +115,11 @@ void config_keep(struct pipeline *p, const struct conf_files *files);
 
 struct kept;
 
-/* Reloads with a previous configuration; takes ownership of its files. `sum`: checksum of the
- * configuration that is undone, which a start must not activate again; 0: only plans it. */
-int config_undo(struct pipeline *p, struct kept *former, uint64_t sum, reload_done done, void *arg,
-		struct err *err);
+/* Reloads with a previous configuration; takes ownership of its files. `plan`: only
+ * tries it. `sum`: checksum of the configuration that is undone, which a start must not activate
+ * again; 0: unknown. */
+int config_undo(struct pipeline *p, struct kept *former, bool plan, uint64_t sum, reload_done done,
+		void *arg, struct err *err);
 
 /* Records that the files were refused. `problems`: lines; "" if err has the complete text. */
 void config_refused(struct pipeline *p, const char *problems, const struct err *err);

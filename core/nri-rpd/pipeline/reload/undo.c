@@ -109,7 +109,6 @@ void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds)
 void undo_done(struct pipeline *p, uint64_t sum)
 {
 	stop_waiting(p);
-	assert(sum);
 	p->reloads.undo.undone = true;
 	undo_mark(p, sum);
 }
@@ -142,7 +141,8 @@ unsigned pipeline_unconfirmed_s(const struct pipeline *p)
 struct undoing {
 	struct pipeline *p;
 	const char *file;
-	uint64_t sum; /* 0: plan only */
+	bool plan; /* only tries the former configuration */
+	uint64_t sum; /* checksum of the configuration to undo; 0: unknown */
 	reload_done done;
 	void *arg;
 	struct kept kept;
@@ -160,21 +160,21 @@ static void former_read(void *arg, int result)
 {
 	struct undoing *u = arg;
 	struct pipeline *p = u->p;
-	if (!result && p->reloads.running && u->sum) {
+	if (!result && p->reloads.running && !u->plan) {
 		kept_fini(&u->kept);
 		result = err_set(&u->err, -EBUSY, "a reload is in progress");
 	}
 	if (!result)
-		result = config_undo(p, &u->kept, u->sum, u->done, u->arg, &u->err);
+		result = config_undo(p, &u->kept, u->plan, u->sum, u->done, u->arg, &u->err);
 	if (result) {
 		const struct reload_result res = {.code = -EAGAIN,
 						  .err = u->err,
 						  .warnings = "",
 						  .changes = "",
 						  .classes = ""};
-		if (u->sum)
+		if (!u->plan)
 			log_error("cannot undo: %s", err_text(&u->err, result));
-		if (u->sum && p->reloads.undo.due_ms)
+		if (!u->plan && p->reloads.undo.due_ms)
 			(void)loop_timer_arm(p->reloads.undo.timer, AGAIN_MS);
 		if (u->done)
 			u->done(&res, u->arg);
@@ -191,9 +191,8 @@ int pipeline_undo(struct pipeline *p, bool plan, reload_done done, void *arg, st
 	*u = (struct undoing){
 		.p = p,
 		.file = waits ? KEPT_FILE : FORMER_FILE,
-		.sum = plan    ? 0
-		       : waits ? kept_sum(&p->reloads.undo.unconfirmed)
-			       : p->reloads.saved_sum,
+		.plan = plan,
+		.sum = waits ? kept_sum(&p->reloads.undo.unconfirmed) : p->reloads.saved_sum,
 		.done = done,
 		.arg = arg,
 	};

@@ -37,7 +37,7 @@ void undo_forget(struct pipeline *p);
  * Takes ownership of *files. */
 void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds);
 /* Records that the former configuration is active, and that a start must not use the files with
- * checksum `sum`. */
+ * checksum `sum`; 0: unknown, a start uses any files. */
 void undo_done(struct pipeline *p, uint64_t sum);
 
 struct err;
