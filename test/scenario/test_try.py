@@ -99,6 +99,15 @@ def test_others_that_would_move(make_node, manifest):
     assert node.cpus('s0/s') == {4, 5, 6, 7}
 
 
+def test_huge_pages_that_are_no_pages(make_node):
+    """The message names the container, or the pod."""
+    node = make_node(TOPOLOGY_AWARE)
+    limits = {'limits': {'hugepages-2Mi': '3Mi'}}
+    for whose, spec in (('the pod', {'containers': [{'name': 'app'}], 'resources': limits}), ('container app', {'containers': [{'name': 'app', 'resources': limits}]})):
+        done = ctl(node, 'try', '-', input=yaml.safe_dump({'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'web'}, 'spec': spec}))
+        assert done.code == FAILED and whose + ': hugepages-2Mi: expected a multiple of the page size' in done.out + done.err, done
+
+
 def test_init_containers_make_room(make_node, manifest):
     """15 CPUs, twice: one after the other they fit, a sidecar and the rest do not."""
     node = make_node(TOPOLOGY_AWARE)

@@ -216,10 +216,10 @@ static void fill_resources(const struct needs *w, struct res_desc *ret)
 	ret->period = PERIOD_US;
 }
 
-/* Reads the limits of huge pages of a container. */
-static int fill_huge(struct reading *rd, rp_cfg ctr, struct huge *ret)
+/* Reads limits of huge pages. */
+static int fill_huge(struct reading *rd, const struct holder *of, struct huge *ret)
 {
-	rp_cfg limits = conf_get(ctr, "resources.limits");
+	rp_cfg limits = conf_get(of->node, "resources.limits");
 	uint32_t n = conf_kind(limits) == RP_NODE_MAP ? conf_count(limits) : 0;
 	for (uint32_t i = 0; i < n && ret->n < HUGE_SIZES_MAX; i++) {
 		const char *key = conf_key(limits, i);
@@ -229,8 +229,8 @@ static int fill_huge(struct reading *rd, rp_cfg ctr, struct huge *ret)
 		uint64_t page = hugepages_size(key + strlen(HUGE_RESOURCE));
 		if (!page || bytes < 0 || (uint64_t)bytes % page)
 			return err_set(rd->err, -EINVAL,
-				       "container %s: %s: expected a multiple of the page size",
-				       conf_text(conf_get(ctr, "name"), ""), key);
+				       "%s%s: %s: expected a multiple of the page size", of->what,
+				       of->name, key);
 		ret->of[ret->n++] = (struct huge_request){.page = page, .bytes = (uint64_t)bytes};
 	}
 	return 0;
@@ -374,7 +374,7 @@ static uint64_t *huge_of_size(struct huge *h, uint64_t page)
 static int fill_own_huge(struct reading *rd, rp_cfg spec)
 {
 	struct huge own = {.n = 0};
-	int r = fill_huge(rd, spec, &own);
+	int r = fill_huge(rd, &(struct holder){spec, "the pod", ""}, &own);
 	uint32_t first = 0;
 	while (first < rd->ret->n && rd->own[first].kind != FED_APP)
 		first++;
@@ -410,7 +410,7 @@ int manifest_read_pod(const struct manifest_source *source, uint32_t number,
 	for (uint32_t i = 0; !r && i < ret->n; i++) {
 		struct ctr_desc *d = &ret->ctrs[i].desc;
 		fill_resources(&rd.wants[i], &d->res);
-		r = fill_huge(&rd, rd.nodes[i], &d->huge);
+		r = fill_huge(&rd, &(struct holder){rd.nodes[i], "container ", d->name}, &d->huge);
 		d->oom_score_adj = oom_score_of(&rd, &rd.wants[i], critical);
 	}
 	return r ? r : fill_own_huge(&rd, spec);
