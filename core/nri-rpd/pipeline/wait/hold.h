@@ -2,9 +2,8 @@
 /*
  * Deferred requests: a request that has arrived and waits before it begins, because the cluster has
  * to report a pod's resources or the users of a claim, the kubelet its devices, or plugins their
- * grants. The event loop
- * runs meanwhile. One request is deferred at a time, because runtimes send one request at a time.
- * Its continuation is stored here.
+ * grants. The event loop runs meanwhile. One request is deferred at a time, because runtimes send
+ * one request at a time. Its continuation is stored here.
  */
 #ifndef PIPELINE_REQUEST_HOLD_H
 #define PIPELINE_REQUEST_HOLD_H
