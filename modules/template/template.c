@@ -102,8 +102,7 @@ static int32_t template_devices(struct rp_instance *inst, const struct rp_device
 		return n < 0 ? n : 0;
 	sink->device(sink->ctx, DEVICE);
 	sink->capacity(sink->ctx, "cpu", left);
-	if (RP_HAS(sink, limits)) /* an older host does not have it */
-		sink->limits(sink->ctx, 1, left);
+	modhost_limits(sink, 1, left); /* if the host has limits */
 	return 0;
 }
 

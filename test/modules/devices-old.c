@@ -18,9 +18,8 @@ static int32_t claim(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const cha
 	return test_nothing(inst, txn, ctr);
 }
 
-static const struct rp_devices devices = {.size = offsetof(struct rp_devices, release),
-					  .devices = report,
-					  .allocate = claim};
+static const struct rp_devices devices = {
+	.size = offsetof(struct rp_devices, release), .devices = report, .allocate = claim};
 
 static const void *service(struct rp_instance *inst, const char *id)
 {
