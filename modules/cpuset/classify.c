@@ -28,8 +28,8 @@ static int32_t check_cores(const struct rp_instance *inst, const char *key, stru
 			    key);
 }
 
-/* Stores the CPUs that a scheduler chose. With shares_taken, CPUs of other pods are allowed. */
-static int32_t followed_cpus(struct rp_instance *inst, const struct looked *c, bool shares_taken,
+/* Stores the CPUs that a scheduler chose. With `had`, the container may already have them. */
+static int32_t followed_cpus(struct rp_instance *inst, const struct looked *c, bool had,
 			     struct rp_idset *ret)
 {
 	const struct rp_plan *p = inst->plan;
@@ -40,7 +40,9 @@ static int32_t followed_cpus(struct rp_instance *inst, const struct looked *c, b
 	int32_t r = follow_cpus(&inst->h, c->info.pod, &l, ret);
 	if (!r)
 		r = check_cores(inst, FOLLOW_ANNOTATION, rp_ids_of(ret));
-	if (r || shares_taken || follow_shares(&inst->h, &c->info, rp_ids_of(ret)))
+	if (r ||
+	    (had && record_follows(inst, &c->info) && rp_ids_equal(c->info.cpus, rp_ids_of(ret))) ||
+	    follow_shares(&inst->h, &c->info, rp_ids_of(ret)))
 		return r;
 	l.taken = rp_ids_of(&inst->owners.taken);
 	return follow_cpus(&inst->h, c->info.pod, &l, ret);

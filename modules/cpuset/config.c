@@ -128,6 +128,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 	if (!r)
 		r = isolation_read(h, section, &p->isolation);
 	p->isolation.follow = config_flag(h, p, "followScheduler", 0);
+	p->isolation.follows = p->isolation.follow ? record_follows : NULL;
 	if (!r)
 		r = read_cpus(h, p, past);
 	if (r)

@@ -72,8 +72,8 @@ void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, str
 /* Sets *ret to the CPUs that the pod names. Returns -RP_EINVAL with a message if the list is
  * invalid or a CPU is not available; the container cannot be created then. */
 int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
-/* Sets *ret to the available CPUs among the CPUs that the pod names, for a container that already
- * runs. Returns false if some are missing. */
+/* Sets *ret to the CPUs that a container which already runs gets of those that its pod names: the
+ * available ones, or all or none if a scheduler chose them. Returns false if some are missing. */
 bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
 
 /* ---- policy instance (cpuset.c) -------------------------------------------------------------- */
@@ -110,12 +110,16 @@ void pool_del(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, str
 /* Record saved with a container: this policy has set its CPUs. */
 struct record {
 	uint32_t version;
-	uint16_t class, forbids;
+	uint16_t class, flags;
 };
+#define RECORD_FORBIDS 0x1u /* the pod has a list of forbidden CPUs */
+#define RECORD_FOLLOWS 0x2u /* a scheduler chose the CPUs */
 
 /* Reads the record. Returns false if another policy made the last decision; *ret is then the
  * record of a shared container. */
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret);
+/* Returns true if the container has the CPUs that a scheduler chose for its pod. */
+bool record_follows(const struct rp_instance *inst, const struct rp_ctr_info *info);
 /* Stages the CPUs of an annotated or integer container. reason: why these are not the intended
  * CPUs, or NULL. */
 int32_t stage_own(struct rp_instance *inst, rp_txn txn, const struct looked *c, struct rp_ids cpus,

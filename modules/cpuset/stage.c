@@ -12,10 +12,19 @@ bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 	       ret->class < N_CLASSES;
 }
 
+bool record_follows(const struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	struct record rec;
+	return record_read(inst, info->ctr, &rec) && rec.class == CLASS_ANNOTATED &&
+	       rec.flags & RECORD_FOLLOWS;
+}
+
 static int32_t stage_stage(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 			   enum cpuset_class class, struct rp_ids cpus, const char *reason)
 {
-	const struct record rec = {RECORD_VERSION, (uint16_t) class, c->forbids};
+	const struct record rec = {RECORD_VERSION, (uint16_t) class,
+				   (c->forbids ? RECORD_FORBIDS : 0) |
+					   (c->follows ? RECORD_FOLLOWS : 0)};
 	bool own = class != CLASS_SHARED && !inst->now.overlapping,
 	     pin = (class == CLASS_ANNOTATED && inst->plan->pin_memory) ||
 		   (class == CLASS_INTEGER && inst->plan->numa_aware);
@@ -72,7 +81,7 @@ static int32_t stage_follow(struct rp_instance *inst, rp_txn txn, const struct r
 										  : info->cpus);
 	if (rp_ids_empty(f->pool))
 		return 0;
-	if (!rec.forbids)
+	if (!(rec.flags & RECORD_FORBIDS))
 		return h->cache->set_cpus(h->ctx, txn, info->ctr, f->pool);
 	look_at(inst, info, &c);
 	return stage_shared(inst, txn, &c, f->pool, NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Places all containers at once. Annotated containers get the CPUs that their pods name. Integer
- * containers keep a CPU set that is still correct. The other integer containers are placed, and
- * the rest shares the remaining CPUs.
+ * containers keep a CPU set that is still correct. CPUs that a scheduler chose are then given to
+ * the containers that lack them, if they are free. The other integer containers are placed, and the
+ * rest shares the remaining CPUs.
  *
  * A container that cannot get its CPUs is marked degraded and tried again whenever CPUs become
  * free. After a reload this is an error instead, and the previous configuration stays active.
@@ -44,7 +45,16 @@ static int32_t sync_annotated(struct rp_instance *inst, rp_txn txn, const struct
 				     : "some of the CPUs that its pod names are missing, or parts "
 				       "of cores");
 	modhost_log(&inst->h, RP_LOG_WARNING, c->info.ctr, NAMED_TEXT);
+	inst->waiting = inst->waiting || c->follows;
 	return 0;
+}
+
+/* Returns true if the container already has the CPUs that a scheduler chose for its pod. */
+static bool sync_has_followed(struct rp_instance *inst, const struct looked *c)
+{
+	struct rp_idset named;
+	return c->follows && record_follows(inst, &c->info) && named_here(inst, c, &named) &&
+	       rp_ids_equal(rp_ids_of(&named), c->info.cpus);
 }
 
 /* Sets *ret to the CPUs that the container may keep. CPUs assigned by this policy may be fewer
@@ -120,9 +130,9 @@ static int32_t sync_shared(struct rp_instance *inst, rp_txn txn, const struct lo
 		POOL_EMPTY_TEXT);
 }
 
-/* Passes over all containers, in this order. Integer containers that keep their CPUs come before
- * integer containers that need a place. */
-enum pass { PASS_ANNOTATED, PASS_KEEP, PASS_PLACE, PASS_SHARED, N_PASSES };
+/* Passes over all containers, in this order. Containers that keep their CPUs come before containers
+ * that need a place. */
+enum pass { PASS_ANNOTATED, PASS_KEEP, PASS_FOLLOW, PASS_PLACE, PASS_SHARED, N_PASSES };
 
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			const struct life_walk *w)
@@ -133,8 +143,12 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 		return sync_shared(inst, txn, &c);
 	if (w->pass == PASS_ANNOTATED && c.class == CLASS_SHARED)
 		inst->now.sharers = true;
-	if (w->pass == PASS_ANNOTATED)
-		return c.class == CLASS_ANNOTATED ? sync_annotated(inst, txn, &c) : 0;
+	bool named = w->pass == PASS_ANNOTATED && c.class == CLASS_ANNOTATED &&
+		     (!c.follows || sync_has_followed(inst, &c));
+	if (named || (w->pass == PASS_FOLLOW && c.follows))
+		return sync_annotated(inst, txn, &c);
+	if (w->pass == PASS_ANNOTATED || w->pass == PASS_FOLLOW)
+		return 0;
 	return c.class == CLASS_INTEGER ? sync_integer(inst, txn, &c, w->pass == PASS_KEEP) : 0;
 }
 
@@ -160,13 +174,18 @@ static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 {
 	struct looked c;
 	struct record rec;
+	struct rp_idset named;
 	(void)w;
 	look_at(inst, info, &c);
-	if (!(info->flags & RP_CTR_DEGRADED) || c.class != CLASS_INTEGER)
+	if (!(info->flags & RP_CTR_DEGRADED) || (c.class != CLASS_INTEGER && !c.follows))
+		return 0;
+	inst->waiting = inst->waiting || c.follows;
+	if (c.follows && !named_here(inst, &c, &named))
 		return 0;
 	(void)record_read(inst, info->ctr, &rec);
 	pool_del(inst, rec.class, info->ctr, info->cpus);
-	int32_t r = sync_integer(inst, txn, &c, false);
+	int32_t r = c.follows ? sync_give(inst, txn, &c, rp_ids_of(&named), NULL)
+			      : sync_integer(inst, txn, &c, false);
 	if (!r)
 		pool_add(inst, rec.class, info->ctr, info->cpus);
 	return r;

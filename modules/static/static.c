@@ -177,8 +177,12 @@ static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_c
 {
 	struct rp_idset shared;
 	plan_shared(inst->plan, &inst->owners, &shared);
-	return rp_ids_empty(rp_ids_of(&shared)) ? 0
-						: stage_shared(inst, txn, info, rp_ids_of(&shared));
+	int32_t r = rp_ids_empty(rp_ids_of(&shared))
+			    ? 0
+			    : stage_shared(inst, txn, info, rp_ids_of(&shared));
+	return r || !place_follows(inst, info)
+		       ? r
+		       : stage_degraded(inst, txn, info->ctr, SYNC_FOLLOW_TEXT);
 }
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)

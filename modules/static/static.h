@@ -209,6 +209,9 @@ int stage_is_ours(struct rp_instance *inst, rp_ctr ctr);
 
 /* ---- synchronization (sync.c) ---------------------------------------------------------------- */
 
+/* Status of a container without the CPUs that a scheduler chose for its pod. */
+#define SYNC_FOLLOW_TEXT "the CPUs that the scheduler chose are not usable; it runs on shared CPUs"
+
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /*
  * Places containers that share CPUs only because too few exclusive CPUs were free. Called after

@@ -9,8 +9,6 @@
 #include "modules/lib/private/adopt.h"
 #include "modules/static/pod_set.h"
 
-#define FOLLOW_TEXT "the CPUs that the scheduler chose are not usable; it runs on shared CPUs"
-
 /*
  * Returns the exclusive CPUs of a container. CPUs assigned by another policy are adopted if this
  * policy could have chosen them. Which of them that policy treated as exclusive is unknown, so only
@@ -60,14 +58,14 @@ static int32_t sync_keep_one(struct rp_instance *inst, rp_txn txn, const struct 
 	return 0;
 }
 
-/* Registers the CPUs that schedulers chose, before all other exclusive CPUs. */
+/* Registers the CPUs that schedulers chose, so that no container loses CPUs that it has: after those
+ * of other containers, and first for containers that already have exclusive CPUs. */
 static int32_t sync_follow_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			       const struct life_walk *w)
 {
 	struct rp_idset cpus;
 	(void)txn;
-	(void)w;
-	if (place_follows(inst, info))
+	if (rp_ids_empty(info->exclusive) == (w->pass != 0) && place_follows(inst, info))
 		(void)place_followed(inst, info, &cpus);
 	return 0;
 }
@@ -146,8 +144,8 @@ static int32_t stage_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 		return pod_set_stage(inst, txn, info, rp_ids_of(&own));
 	inst->waiting = inst->waiting || follows || !s->enough;
 	if (follows) {
-		modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, FOLLOW_TEXT);
-		r = stage_degraded(inst, txn, info->ctr, FOLLOW_TEXT);
+		modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, SYNC_FOLLOW_TEXT);
+		r = stage_degraded(inst, txn, info->ctr, SYNC_FOLLOW_TEXT);
 	} else if (!place_wanted(inst, info)) {
 		place_explain_shared(inst, info);
 		r = stage_degraded(inst, txn, info->ctr, s->enough ? NULL : SHARED_EMPTY_TEXT);
@@ -166,10 +164,12 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	owners_clear(&inst->owners);
 	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);
 	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &s.common);
-	w.each = sync_follow_one;
-	r = r ? r : life_walk(inst, txn, w);
 	w.each = sync_keep_one;
 	r = r ? r : life_walk(inst, txn, w);
+	w.each = sync_follow_one;
+	w.n_passes = 2;
+	r = r ? r : life_walk(inst, txn, w);
+	w.n_passes = 1;
 	s.kept = inst->owners.taken;
 	pod_set_restore(inst);
 	w.each = place_waiting;

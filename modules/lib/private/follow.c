@@ -89,10 +89,13 @@ int32_t follow_cpus(const struct modhost *h, rp_pod pod, const struct follow_lim
 		return r;
 	/* A scheduler chooses no more CPUs than it accounts for. */
 	int64_t n = rp_ids_count(rp_ids_of(ret));
-	if (!h->cache->get_pod(h->ctx, pod, &info) && info.cpu_request < n * 1000)
-		return modhost_fail(
-			h, -RP_EINVAL, WHAT ": names %lld CPUs, but the pod requests %lldm",
-			(long long)n, (long long)(info.cpu_request > 0 ? info.cpu_request : 0));
+	r = h->cache->get_pod(h->ctx, pod, &info);
+	if (r)
+		return modhost_fail(h, r, WHAT ": its pod is unknown");
+	if (info.cpu_request != RP_NOT_SET && info.cpu_request < n * 1000)
+		return modhost_fail(h, -RP_EINVAL,
+				    WHAT ": names %lld CPUs, but the pod requests %lldm",
+				    (long long)n, (long long)info.cpu_request);
 	return 0;
 }
 

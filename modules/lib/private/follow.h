@@ -29,7 +29,7 @@ struct follow_limits {
 };
 
 /* Stores the CPUs that the annotation of a pod names. Returns 0, or -RP_EINVAL with a message if it
- * is invalid, a CPU is not allowed by `limits`, or the pod requests fewer CPUs. */
+ * is invalid, a CPU is not allowed by `limits`, or the pod is known to request fewer CPUs. */
 int32_t follow_cpus(const struct modhost *h, rp_pod pod, const struct follow_limits *limits,
 		    struct rp_idset *ret);
 

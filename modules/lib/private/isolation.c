@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/private/follow.h"
 #include "modules/lib/private/irq.h"
 #include "modules/lib/private/isolation_files.h"
 
@@ -191,10 +190,11 @@ static bool isolation_owns_all(const struct rp_ctr_info *info)
 }
 
 /* Lifts or restores the quota of a container that has one. */
-static int32_t isolation_stage_quota(const struct modhost *h, rp_txn txn,
+static int32_t isolation_stage_quota(struct rp_instance *inst, rp_txn txn,
 				     const struct isolation_keys *k, const struct rp_ctr_info *info)
 {
-	bool follows = k->follow && !rp_ids_empty(info->exclusive) && follow_wants(h, info->pod),
+	const struct modhost *h = &isolation_life(inst)->h;
+	bool follows = k->follows && !rp_ids_empty(info->exclusive) && k->follows(inst, info),
 	     lift = follows || (k->no_quota && isolation_owns_all(info));
 	if (info->asked_quota <= 0 || lift == (info->quota == -1))
 		return 0;
@@ -211,7 +211,7 @@ static int32_t isolation_stage(struct rp_instance *inst, rp_txn txn, bool all)
 {
 	const struct modhost *h = &isolation_life(inst)->h;
 	const struct isolation_keys *k = isolation_keys_of(inst);
-	bool lifts = k->no_quota || k->follow;
+	bool lifts = k->no_quota || k->follows;
 	struct isolation *s = isolation_state(inst, lifts);
 	struct ctr_list own = {0}, *list = s ? &s->list : &own;
 	int32_t r = 0;
@@ -224,7 +224,7 @@ static int32_t isolation_stage(struct rp_instance *inst, rp_txn txn, bool all)
 	for (int32_t i = 0; i < n && !r; i++) {
 		struct rp_ctr_info info;
 		if (isolation_look(inst, list->ctrs[i], &info))
-			r = isolation_stage_quota(h, txn, k, &info);
+			r = isolation_stage_quota(inst, txn, k, &info);
 	}
 	if (s)
 		s->lifted = lifts;

@@ -52,7 +52,9 @@
 struct isolation_keys {
 	bool no_quota, host_away, partition, kernel_away, idle;
 	bool own_quota; /* the policy lifts quotas itself */
-	bool follow; /* no quota for containers whose CPUs a scheduler chose (follow.h) */
+	bool follow; /* containers get the CPUs that a scheduler chose for their pod (follow.h) */
+	/* Returns true for a container that has these CPUs, and thus no quota. NULL: none has. */
+	bool (*follows)(const struct rp_instance *inst, const struct rp_ctr_info *info);
 	uint32_t threads; /* siblings: own: CPUs of the cores that containers get; otherwise 0 */
 	uint32_t n_slices;
 	char slices[ISOLATION_SLICES_MAX][ISOLATION_SLICE_MAX];
