@@ -58,8 +58,8 @@ static int32_t sync_keep_one(struct rp_instance *inst, rp_txn txn, const struct 
 	return 0;
 }
 
-/* Registers the CPUs that schedulers chose, so that no container loses CPUs that it has: after those
- * of other containers, and first for containers that already have exclusive CPUs. */
+/* Registers the CPUs that schedulers chose: after those that other containers keep, and first for
+ * the containers that already have exclusive CPUs. */
 static int32_t sync_follow_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			       const struct life_walk *w)
 {

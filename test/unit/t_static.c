@@ -25,6 +25,22 @@ static void test_work_follows_change(void **state)
 	fake_host_free(f);
 }
 
+/* The CPUs that a scheduler chose are not refused for a request of the pod that is unknown. */
+static void test_followed_without_request(void **state)
+{
+	(void)state;
+	struct fake_host *f =
+		start(&n4c16, "{reservedResources: {cpu: \"cpuset:0\"}, followScheduler: true}");
+	rp_ctr c = fake_ctr(
+		f, &(struct fake_ctr){.name = "c",
+				      .annotations = "scheduling.koordinator.sh/resource-status="
+						     "{\"cpuset\": \"4-5\"}"});
+	if (fake_allocate(f, c))
+		fail_msg("%s", fake_error(f));
+	assert_string_equal(fake_cpus(f, c), "4-5");
+	fake_host_free(f);
+}
+
 /* ---- quota and memory ------------------------------------------------------------------------ */
 
 static void test_memory_corner_cases(void **state)
@@ -363,6 +379,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_work_follows_change),
+		cmocka_unit_test(test_followed_without_request),
 		cmocka_unit_test(test_memory_corner_cases),
 		cmocka_unit_test(test_scattered_cpus),
 		cmocka_unit_test(test_machine_dependent_configs),
