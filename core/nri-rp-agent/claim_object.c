@@ -17,14 +17,34 @@ static bool object_is(const json_t *object, const char *key, const char *value)
 	return text && str_eq(text, value);
 }
 
+/* Reads the allocated huge pages. */
+static int object_read_huge(const json_t *consumed, struct claim_result *ret, struct err *err)
+{
+	for (unsigned i = CAPACITY_HUGE; i < CAPACITY_SIZES; i++) {
+		const struct capacity_size *c = &capacity_sizes[i];
+		const char *text = object_text(consumed, c->name);
+		int64_t bytes = 0;
+		if (text && (str_to_bytes(text, &bytes) || bytes < 0))
+			return err_set(err, -EINVAL, "its consumedCapacity has %s %.40s", c->name,
+				       text);
+		if (!bytes)
+			continue;
+		Agent__Amount *to = &ret->amounts[ret->n_huge];
+		agent__amount__init(to);
+		to->name = (char *)(uintptr_t)c->resource;
+		to->amount = bytes;
+		ret->huge[ret->n_huge++] = to;
+	}
+	return 0;
+}
+
 static int object_read_capacity(const json_t *consumed, struct claim_result *ret, struct err *err)
 {
 	const char *cpu = object_text(consumed, "cpu"), *memory = object_text(consumed, "memory");
 	int64_t milli = 0;
-	if (json_object_size(consumed) && !cpu)
-		cpu = "0"; /* a device without CPUs */
-	else if (!cpu || str_to_milli(cpu, &milli) || milli < 1000 || milli % 1000 ||
-		 milli / 1000 > AGENT_CLAIM_CPUS_MAX)
+	bool has_cpus = cpu || !json_object_size(consumed); /* false: a device without CPUs */
+	if (has_cpus && (!cpu || str_to_milli(cpu, &milli) || milli < 1000 || milli % 1000 ||
+			 milli / 1000 > AGENT_CLAIM_CPUS_MAX))
 		return err_set(err, -EINVAL,
 			       "its consumedCapacity has cpu %.40s, expected a whole number of "
 			       "CPUs: Kubernetes 1.34 or later with the feature "
@@ -33,7 +53,7 @@ static int object_read_capacity(const json_t *consumed, struct claim_result *ret
 	ret->cpus = milli / 1000;
 	if (memory && (str_to_bytes(memory, &ret->memory) || ret->memory < 0))
 		return err_set(err, -EINVAL, "its consumedCapacity has memory %.40s", memory);
-	return 0;
+	return object_read_huge(consumed, ret, err);
 }
 
 static int object_read_result(const json_t *result, struct claim_result *ret, struct err *err)

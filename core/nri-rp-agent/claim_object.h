@@ -6,8 +6,10 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "core/nri-rp-agent/capacity.h"
 #include "core/lib/util/err.h"
 #include "core/lib/wire/agent_protocol.h"
+#include "proto/agent.pb-c.h"
 
 /* A device that is allocated to a claim. */
 struct claim_result {
@@ -15,6 +17,8 @@ struct claim_result {
 	size_t request_len;
 	const char *device, *share_id; /* share_id NULL: none */
 	int64_t cpus, memory; /* allocated whole CPUs and bytes of memory */
+	Agent__Amount amounts[CAPACITY_SIZES], *huge[CAPACITY_SIZES];
+	uint32_t n_huge; /* allocated sizes of huge pages */
 };
 
 /* Texts are borrowed from the object. */

@@ -245,7 +245,7 @@ static int job_keep(struct job *j, const struct claim_object *o)
 	return 0;
 }
 
-static void job_allocate(struct job *j, const struct claim_object *o)
+static void job_allocate(struct job *j, struct claim_object *o)
 {
 	Agent__PrepareClaimRequest m = AGENT__PREPARE_CLAIM_REQUEST__INIT;
 	m.uid = j->uid;
@@ -255,11 +255,15 @@ static void job_allocate(struct job *j, const struct claim_object *o)
 	m.device = j->results[0].device;
 	m.cpus = o->results[0].cpus;
 	m.memory = o->results[0].memory;
+	m.huge = o->results[0].huge;
+	m.n_huge = o->results[0].n_huge;
 	for (uint32_t i = 1; i < o->n_results; i++) {
 		more[m.n_more] = &parts[m.n_more];
 		agent__claim_part__init(more[m.n_more]);
 		more[m.n_more]->device = j->results[i].device;
 		more[m.n_more]->cpus = o->results[i].cpus;
+		more[m.n_more]->huge = o->results[i].huge;
+		more[m.n_more]->n_huge = o->results[i].n_huge;
 		more[m.n_more++]->memory = o->results[i].memory;
 	}
 	m.more = more;

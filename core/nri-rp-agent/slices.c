@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/nri-rp-agent/capacity.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/nri-rp-agent/writer.h"
 #include "core/lib/util/cleanup.h"
@@ -42,13 +43,20 @@ struct slices {
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* Returns the unit of a capacity in MiB; 0: its unit is 1. */
-static int64_t slices_unit(const char *name)
+/* Returns what a capacity has the size of; NULL: it is a number. */
+static const struct capacity_size *slices_size(const char *resource)
 {
-	return str_eq(name, "memory")	       ? 1
-	       : str_eq(name, "hugepages-2Mi") ? 2
-	       : str_eq(name, "hugepages-1Gi") ? 1024
-					       : 0;
+	for (unsigned i = 0; i < CAPACITY_SIZES; i++)
+		if (str_eq(capacity_sizes[i].resource, resource))
+			return &capacity_sizes[i];
+	return NULL;
+}
+
+/* Returns the unit of a capacity in MiB; 0: its unit is 1. */
+static int64_t slices_unit(const char *resource)
+{
+	const struct capacity_size *size = slices_size(resource);
+	return size ? size->unit : 0;
 }
 
 static json_t *slices_quantity(int64_t amount, int64_t unit)
@@ -58,17 +66,23 @@ static json_t *slices_quantity(int64_t amount, int64_t unit)
 	return text ? json_string(text) : NULL;
 }
 
-/* Returns the least amount that a claim gets, which is also what a claim gets that requests no
- * amount: without a default it would get all. */
+/* Returns the smallest amount that a claim can request. */
 static int64_t slices_least(const Agent__Amount *a)
 {
 	int64_t unit = slices_unit(a->name);
 	return a->limits ? a->limits->min : unit ? unit * MIB : 1;
 }
 
+/* Returns the amount of a claim that requests none: without a default it would get all. Huge pages
+ * only on request. */
+static int64_t slices_default(const Agent__Amount *a)
+{
+	return slices_unit(a->name) > 1 ? 0 : slices_least(a);
+}
+
 static json_t *slices_capacity(const Agent__Amount *a)
 {
-	int64_t unit = slices_unit(a->name), least = slices_least(a);
+	int64_t unit = slices_unit(a->name), least = slices_default(a);
 	json_t *range = json_pack("{s:o, s:o}", "min", slices_quantity(least, unit), "step",
 				  slices_quantity(unit ? unit * MIB : 1, unit));
 	if (a->limits && a->limits->max)
@@ -99,37 +113,37 @@ static json_t *slices_device(const Agent__Device *d)
 			a->is_text ? json_pack("{s:s}", "string", a->text)
 				   : json_pack("{s:I}", "int", (json_int_t)a->number));
 	}
-	for (size_t i = 0; i < d->n_capacity; i++)
-		(void)json_object_set_new(capacity, d->capacity[i]->name,
+	for (size_t i = 0; i < d->n_capacity; i++) {
+		const struct capacity_size *size = slices_size(d->capacity[i]->name);
+		(void)json_object_set_new(capacity, size ? size->name : d->capacity[i]->name,
 					  slices_capacity(d->capacity[i]));
+	}
 	return json_pack("{s:s, s:o, s:o, s:b}", "name", d->name, "attributes", attributes,
 			 "capacity", capacity, "allowMultipleAllocations", 1);
 }
 
-static bool slices_is_of_node(const char *capacity)
+static void slices_map_one(json_t *map, const json_t *device, const char *resource,
+			   const char *capacity)
 {
-	return str_eq(capacity, "cpu") || str_eq(capacity, "memory") ||
-	       str_has_prefix(capacity, "hugepages-");
+	if (json_object_get(json_object_get(device, "capacity"), capacity))
+		(void)json_object_set_new(map, resource,
+					  json_pack("{s:{s:s, s:s}}", "mapping", "capacityKey",
+						    capacity, "capacityMultiplier", "1"));
 }
 
 /* Names the resources of the Node that claims of the devices take (KEP-5517). The scheduler then
  * subtracts them from the Node. */
 static void slices_map(json_t *devices)
 {
-	json_t *device, *amount, *map;
-	const char *name;
+	json_t *device, *map;
 	size_t i;
 	json_array_foreach(devices, i, device)
 	{
 		map = json_object();
-		json_object_foreach(json_object_get(device, "capacity"), name, amount)
-		{
-			if (slices_is_of_node(name))
-				(void)json_object_set_new(map, name,
-							  json_pack("{s:{s:s, s:s}}", "mapping",
-								    "capacityKey", name,
-								    "capacityMultiplier", "1"));
-		}
+		slices_map_one(map, device, "cpu", "cpu");
+		for (unsigned k = 0; k < CAPACITY_SIZES; k++)
+			slices_map_one(map, device, capacity_sizes[k].resource,
+				       capacity_sizes[k].name);
 		if (json_object_size(map))
 			(void)json_object_set(device, MAPPING, map);
 		json_decref(map);

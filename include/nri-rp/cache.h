@@ -264,7 +264,8 @@ struct rp_hugepages_info {
 	uint64_t page; /* size of a page */
 	uint64_t total; /* pages that the node has */
 	uint64_t others; /* pages that programs use which are no containers */
-	uint64_t left; /* pages that neither containers nor other programs have */
+	uint64_t left; /* pages that neither containers, claims nor other programs have */
+	uint64_t claimed; /* pages that claims have */
 };
 
 struct rp_host_cache {

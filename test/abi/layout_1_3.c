@@ -293,7 +293,7 @@ AT(rp_pod_resource_info, pad, 4);
 AT(rp_pod_resource_info, resource, 8);
 AT(rp_pod_resource_info, nodes, 16);
 
-AT_LEAST(rp_hugepages_info, 48);
+AT_LEAST(rp_hugepages_info, 56);
 AT(rp_hugepages_info, size, 0);
 AT(rp_hugepages_info, pad, 4);
 AT(rp_hugepages_info, resource, 8);
@@ -301,6 +301,7 @@ AT(rp_hugepages_info, page, 16);
 AT(rp_hugepages_info, total, 24);
 AT(rp_hugepages_info, others, 32);
 AT(rp_hugepages_info, left, 40);
+AT(rp_hugepages_info, claimed, 48);
 
 AT_LEAST(rp_host_cache, 320);
 AT(rp_host_cache, size, 0);

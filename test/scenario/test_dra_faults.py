@@ -256,7 +256,8 @@ def test_joining_pod_does_not_wait_for_an_api_server(claims):
 
 def test_resources_of_the_node_are_mapped_where_the_api_server_knows_the_field(make_node, tmp_path):
     """The field of KEP-5517; one that the API server does not know would make it refuse the slice."""
-    with Claims(make_node, tmp_path, config={**STATIC, 'dra': {'enabled': False}}) as c:
+    machine = {'base': 'server-2s', 'hugepages': {'2Mi': 10}}
+    with Claims(make_node, tmp_path, config={**STATIC, 'dra': {'enabled': False}}, machine=machine) as c:
         c.runs('static')
         fields = {'components': {'schemas': {'io.k8s.api.resource.v1.Device': {'properties': {'name': {}, 'nodeAllocatableResources': {}}}}}}
         c.api.fault(lambda handler: handler.answer(200, fields), when=lambda method, path, query: path == '/openapi/v3/apis/resource.k8s.io/v1')
@@ -267,7 +268,7 @@ def test_resources_of_the_node_are_mapped_where_the_api_server_knows_the_field(m
         def mapping(key):
             return {'mapping': {'capacityKey': key, 'capacityMultiplier': '1'}}
         for device in c.devices().values():
-            assert device['nodeAllocatableResources'] == {key: mapping(key) for key in device['capacity']}
+            assert device['nodeAllocatableResources'] == {'cpu': mapping('cpu'), 'memory': mapping('memory'), 'hugepages-2Mi': mapping('hugepages2Mi')}
         before = c.devices()
         c.node.create('web', ctr('c0', '2', '64Mi'))
         eventually(lambda: c.devices() != before)

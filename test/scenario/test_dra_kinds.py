@@ -8,7 +8,7 @@ from dra import allocated
 from simnode import BUILD, ctr, eventually
 from test_controllers import add_resctrl, get
 from test_cluster import NODE
-from test_dra import BALLOONS, CLAIMS, OTHER, POD, STATIC, TOPOLOGY_AWARE, cdi, claims, ids, policies  # pylint: disable=unused-import
+from test_dra import BALLOONS, CLAIMS, OTHER, POD, STATIC, TOPOLOGY_AWARE, cdi, claims, ids, of_nodes, policies  # pylint: disable=unused-import
 
 GOLD = {'l3Allocation': '50%', 'allowClaims': True, 'maxClaims': 2}
 
@@ -186,6 +186,58 @@ def test_devices_of_sockets(claims):
     assert c.node.ctl('claims') == listed
     eventually(lambda: c.answers(claim))
     assert c.unprepare(claim) == '' and c.node.ctl('claims') == []
+
+
+def pages_of(c):
+    """Pages of 2 MiB of the devices."""
+    return {name: int(d['capacity']['hugepages2Mi']['value'].removesuffix('Mi')) // 2 if 'hugepages2Mi' in d['capacity'] else 0
+            for name, d in c.devices().items()}
+
+
+def huge(node, pages, cpu='1'):
+    return {'device': 'cpu-node-%d' % node, 'consumedCapacity': {'cpu': cpu, 'memory': '64Mi', 'hugepages2Mi': '%dMi' % (2 * pages), 'hugepages1Gi': '0'}}
+
+
+@of_nodes
+def test_huge_pages_of_claims(claims, config):
+    """Four nodes of four CPUs and 100 pages of 2 MiB. They are counted by node, with those of other containers."""
+    c = claims(config=config, machine={'base': 'n4c16', 'memory': '16Gi', 'hugepages': {'2Mi': 100}})
+    assert c.devices()['cpu-node-2']['capacity']['hugepages2Mi'] == {
+        'value': '200Mi', 'requestPolicy': {'default': '0Mi', 'validRange': {'min': '0Mi', 'step': '2Mi'}}}
+    # the API server accepts C identifiers
+    assert all(set(d['capacity']) == {'cpu', 'memory', 'hugepages2Mi'} for d in c.devices().values())
+    # those of other containers are subtracted
+    c.node.create('db', ctr('c0', '1', '64Mi', hugepages={'2MB': 90 * 2 << 20}))
+    eventually(lambda: sorted(pages_of(c).values()) == [10, 100, 100, 100])
+    before, n_cpus = pages_of(c), sum(int(d['capacity']['cpu']['value']) for d in c.devices().values())
+    claim = c.put('tables', **huge(2, 70), pods=[POD])
+    reply = c.prepare(claim)
+    assert not reply.error and c.prepare(claim) == reply
+    # a claim that the node cannot have is refused, and gets them on another one
+    error = c.prepare(c.put('more', **huge(2, 31), pods=[OTHER])).error
+    assert 'device cpu-node-2: hugepages-2Mi: memory nodes 2 have 30 pages left, 31 are requested' in error
+    c.prepared('other', **huge(3, 31), pods=[OTHER])
+    # the pages of a container are part of its claim's
+    c.node.create('web', ctr('c0', '1', '64Mi', hugepages={'2MB': 70 * 2 << 20}, cdi=[cdi(claim)]), uid=POD)
+    c.node.create('web-2', ctr('c0', '1', '64Mi'))
+    eventually(lambda: sum(int(d['capacity']['cpu']['value']) for d in c.devices().values()) < n_cpus)
+    assert pages_of(c) == before
+    listed = c.node.ctl('claims')
+    c.node.kill()
+    c.node.start()
+    eventually(lambda: c.node.ctl('claims') == listed and c.answers(claim))
+    assert '30 pages left, 31 are requested' in c.prepare(c.put('again', **huge(2, 31), pods=[OTHER])).error
+    # parts of one claim are counted together
+    both = c.put('both', **huge(2, 20), pods=[OTHER], more=[{'request': 'rest', **huge(2, 11)}])
+    assert '10 pages left, 11 are requested' in c.prepare(both).error
+    # another number of pages is another claim
+    c.api.put(CLAIMS, 'default', 'tables', allocated(NODE, **huge(2, 71), pods=[POD]))
+    assert 'is allocated already' in c.prepare(claim).error
+    assert c.unprepare(claim) == ''
+    c.node.delete('web')
+    assert not c.prepare(both).error
+    c.node.delete('db')
+    eventually(lambda: set(pages_of(c).values()) == {100})
 
 
 def test_unknown_level(claims):

@@ -2,6 +2,8 @@
 #include "t_store.h"
 
 #include "core/lib/util/crc32c.h"
+#include "core/nri-rpd/cache/claim.h"
+#include "core/nri-rpd/cache/hugepages.h"
 
 struct bench {
 	struct cache *cache;
@@ -163,6 +165,38 @@ static void facts(void **state)
 		same_kvs(&f.labels, &ctr->labels);
 		same_kvs(&f.annotations, &ctr->annotations);
 		assert_int_equal(f.flags, ctr->flags & ~RP_CTR_DEGRADED);
+	}
+}
+
+/* The huge pages of a claim; a record without them is one of before. */
+static void claims(void **state)
+{
+	struct bench *b = *state;
+	struct claim_part part = {.device = "cpu-node-0",
+				  .cpus = 1,
+				  .huge = {2, {{1 << 21, 64 << 20}, {1 << 30, 1 << 30}}}};
+	for (int i = 0; i < 2; i++, part.huge.n = 0) {
+		const struct claim_desc desc = {.uid = i ? "b" : "a",
+						.ns = "default",
+						.name = "claim",
+						.users = "",
+						.parts = &part,
+						.n_parts = 1};
+		struct ctr *claim;
+		struct record r;
+		struct stored_facts f;
+		size_t len;
+		assert_int_equal(claim_put(b->cache, &desc, &claim, NULL), 0);
+		record_of_facts(&r, claim);
+		uint8_t *data = pack(&r, &len);
+		arena_reset(b->arena);
+		assert_int_equal(record_decode_facts(b->arena, data, len, &f, NULL), 0);
+		free(data);
+		assert_int_equal(f.desc.huge.n, part.huge.n);
+		assert_true(hugepages_equal(claim, &f.desc.huge));
+		assert_true(claim_has_parts(claim, &part, 1));
+		part.huge.of[0].bytes++;
+		assert_int_equal(claim_has_parts(claim, &part, 1), part.huge.n == 0);
 	}
 }
 
@@ -601,6 +635,7 @@ int main(void)
 		cmocka_unit_test(heads),
 		cmocka_unit_test(pods),
 		cmocka_unit_test(facts),
+		cmocka_unit_test(claims),
 		cmocka_unit_test(decisions),
 		cmocka_unit_test(blobs),
 		cmocka_unit_test(pod_limits),

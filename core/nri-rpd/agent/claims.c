@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/buf.h"
@@ -40,6 +41,21 @@ static bool claims_good_part(const struct claim_part *part)
 	       part->memory <= DERIVE_BYTES_MAX;
 }
 
+static int claims_read_huge(Agent__Amount *const *list, size_t n, struct huge *ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t page = str_has_prefix(list[i]->name, HUGE_RESOURCE)
+					? hugepages_size(list[i]->name + strlen(HUGE_RESOURCE))
+					: 0;
+		if (!page || i == HUGE_SIZES_MAX || list[i]->amount <= 0 ||
+		    list[i]->amount > DERIVE_BYTES_MAX)
+			return -EINVAL;
+		ret->of[ret->n++] =
+			(struct huge_request){.page = page, .bytes = (uint64_t)list[i]->amount};
+	}
+	return 0;
+}
+
 int agent_decode_claim(struct arena *a, const uint8_t *data, size_t n, struct claim_desc *ret)
 {
 	ProtobufCAllocator alloc = pb_arena(a);
@@ -50,16 +66,20 @@ int agent_decode_claim(struct arena *a, const uint8_t *data, size_t n, struct cl
 	struct claim_part *parts = arena_array(a, n_parts + 1, sizeof *parts);
 	if (!parts)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n_parts; i++)
-		parts[i] = i ? (struct claim_part){m->more[i - 1]->device, m->more[i - 1]->cpus,
-						   m->more[i - 1]->memory}
-			     : (struct claim_part){m->device, m->cpus, m->memory};
+	int r = 0;
+	for (uint32_t i = 0; i < n_parts && !r; i++) {
+		const Agent__ClaimPart *more = i ? m->more[i - 1] : NULL;
+		parts[i] = more ? (struct claim_part){more->device, more->cpus, more->memory, {0}}
+				: (struct claim_part){m->device, m->cpus, m->memory, {0}};
+		r = claims_read_huge(more ? more->huge : m->huge, more ? more->n_huge : m->n_huge,
+				     &parts[i].huge);
+	}
 	*ret = (struct claim_desc){.uid = m->uid,
 				   .ns = m->namespace_,
 				   .name = m->name,
 				   .parts = parts,
 				   .n_parts = n_parts};
-	if (!claims_good_name(m->uid, CLAIM_UID_MAX) ||
+	if (r || !claims_good_name(m->uid, CLAIM_UID_MAX) ||
 	    !claims_good_name(m->namespace_, AGENT_NAME_MAX - 1) ||
 	    !claims_good_name(m->name, AGENT_NAME_MAX - 1) || !n_parts ||
 	    m->n_pods > AGENT_CLAIM_PODS_MAX)

@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "core/nri-rpd/cache/derive.h"
+#include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
@@ -59,7 +60,8 @@ bool claim_has_parts(const struct ctr *claim, const struct claim_part *parts, ui
 		for (uint32_t i = 0; i < n; i++)
 			if (str_eq(ctr->device, parts[i].device) &&
 			    ctr->wanted.cpu_request == parts[i].cpus * 1000 &&
-			    ctr->wanted.mem_request == parts[i].memory) {
+			    ctr->wanted.mem_request == parts[i].memory &&
+			    hugepages_equal(ctr, &parts[i].huge)) {
 				found++;
 				break;
 			}
@@ -100,6 +102,7 @@ static int claim_put_part(struct cache *c, const struct pod *pod, const struct c
 					  .cgroups_path = "",
 					  .state = RP_STATE_CREATING,
 					  .oom_score_adj = RP_NOT_SET,
+					  .huge = part->huge,
 					  .res = {.amounts = CPU_AMOUNTS_NONE}};
 	if (!id || !name)
 		return -ENOMEM;

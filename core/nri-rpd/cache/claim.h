@@ -25,6 +25,7 @@ struct claim_part {
 	const char *device;
 	int64_t cpus; /* number of whole CPUs; 0: the device belongs to a controller */
 	int64_t memory; /* memory in bytes; 0: none */
+	struct huge huge; /* huge pages */
 };
 
 struct claim_desc {

@@ -62,6 +62,24 @@ static uint64_t huge_of(const struct ctr *ctr, uint64_t page)
 	return 0;
 }
 
+bool hugepages_equal(const struct ctr *ctr, const struct huge *huge)
+{
+	bool same = (ctr->huge ? ctr->huge->n : 0) == huge->n;
+	for (uint32_t i = 0; same && i < huge->n; i++)
+		same = huge_of(ctr, huge->of[i].page) == huge->of[i].bytes;
+	return same;
+}
+
+/* Returns true if the pages of a container are those of the claim that it uses. */
+static bool huge_is_claimed(const struct ctr *ctr, uint64_t page)
+{
+	bool claimed = ctr->claim && txn_view(ctr)->claimed;
+	const struct ctr *part = claimed ? ctr->claim->pod->ctrs : NULL;
+	while (part && !huge_of(part, page))
+		part = part->pod_next;
+	return part != NULL;
+}
+
 /* ---- pages of a node ------------------------------------------------------------------------- */
 
 /* Pages of one size on the nodes that have some, in ascending order. */
@@ -85,17 +103,23 @@ static void pages_grant(struct pages *p, const struct ctr *ctr, uint64_t bytes)
 			continue;
 		left = left < bytes ? left : bytes;
 		n->granted += left;
+		n->claimed += ctr->device ? left : 0;
 		bytes -= left;
 	}
 }
 
-static void pages_grant_all(struct pages *p, struct cache *c, uint64_t page, const struct ctr *but)
+/* Grants the pages of all containers and claims but one; `old`: leaves out claims that are being
+ * allocated. */
+static void pages_grant_all(struct pages *p, struct cache *c, uint64_t page, const struct ctr *but,
+			    bool old)
 {
 	const struct ctr *ctr;
 	for (uint32_t i = 0; i < p->n; i++)
-		p->of[i].is.granted = 0;
+		p->of[i].is.granted = p->of[i].is.claimed = 0;
 	DL_FOREACH (cache_ctrs(c), ctr) {
-		if (ctr->huge && ctr != but && ctr_live(txn_view(ctr)->state))
+		const struct decision *d = old ? &ctr->cur : txn_view(ctr);
+		if (ctr->huge && ctr != but && ctr_live(txn_view(ctr)->state) &&
+		    (!ctr->device || d->exclusive) && !huge_is_claimed(ctr, page))
 			pages_grant(p, ctr, huge_of(ctr, page));
 	}
 }
@@ -156,9 +180,9 @@ static void pages_read(struct pages *p, struct cache *c, const struct topo *t, u
 		p->of[p->n].free = free < total ? free : total;
 		p->of[p->n++].is = (struct huge_node){.total = total};
 	}
-	pages_grant_all(p, c, page, created_now(c));
+	pages_grant_all(p, c, page, created_now(c), true);
 	pages_find_others(p, c, page);
-	pages_grant_all(p, c, page, but);
+	pages_grant_all(p, c, page, but, false);
 }
 
 int hugepages_count(struct cache *c, const struct topo *t, uint32_t node, uint64_t page,

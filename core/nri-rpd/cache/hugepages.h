@@ -3,7 +3,8 @@
  * Huge pages by memory node. A container requests them by its limits of huge pages, as the runtime
  * reports them, else by its requests that the pod feed has: containerd drops the limits unless its
  * disable_hugetlb_controller is false. Huge pages are counted on the container's memory nodes: the
- * lowest node that has some left first.
+ * lowest node that has some left first. Claims request some, too; those of their containers are
+ * then part of the claim's.
  *
  * The kernel tells how many pages of a node are free, but not which program uses the others. Pages
  * in use beyond those granted to containers belong to other programs. How many of the granted ones
@@ -21,8 +22,8 @@
 
 /* Pages of one size on one node, in bytes. */
 struct huge_node {
-	/* numbers of pages: all, used by other programs, granted to containers */
-	uint64_t total, others, granted;
+	/* pages: all, used by other programs, granted to containers and claims, to claims */
+	uint64_t total, others, granted, claimed;
 };
 
 /* Reads a page size as cgroups and Kubernetes name it: "2MB", "1Gi". 0: malformed. */
@@ -31,6 +32,8 @@ uint64_t hugepages_size(const char *text);
 const char *hugepages_text(uint64_t page, char text[HUGE_SIZE_TEXT]);
 /* Stores the requests of a container. -ENOMEM. */
 int hugepages_set(struct ctr *ctr, const struct huge *huge);
+/* Returns true if these are the requests of a container. */
+bool hugepages_equal(const struct ctr *ctr, const struct huge *huge);
 struct fed_pod;
 struct fed_ctr;
 /* Stores the requests that the pod feed has, if the runtime has reported none, or has reported

@@ -7,6 +7,7 @@
 #include "core/lib/util/grants.h"
 #include "core/lib/util/pack.h"
 #include "core/lib/util/pb.h"
+#include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/feed.h"
 
 /* Flags of containers that are stored; the others are derived from the rest of the records. */
@@ -108,6 +109,18 @@ void record_of_pod(struct record *r, const struct pod *pod, const char *policy)
 	set_head(r, RECORD_POD, pod->seq, &m->base);
 }
 
+/* Adds the huge pages of a claim. The runtime reports those of containers. */
+static void add_huge(struct record *r, RpStore__Facts *m, const struct ctr *claim)
+{
+	m->huge = r->huge_list;
+	for (uint32_t i = 0; claim->huge && i < claim->huge->n; i++) {
+		rp_store__huge__init(&r->huge[i]);
+		r->huge[i].page = claim->huge->of[i].page;
+		r->huge[i].bytes = claim->huge->of[i].bytes;
+		m->huge[m->n_huge++] = &r->huge[i];
+	}
+}
+
 void record_of_facts(struct record *r, const struct ctr *ctr)
 {
 	RpStore__Facts *m = &r->u.facts;
@@ -132,6 +145,8 @@ void record_of_facts(struct record *r, const struct ctr *ctr)
 	m->pod_cpu_extra = ctr->pod_cpu_extra;
 	m->device = ctr->device;
 	m->users = ctr->users;
+	if (ctr->device)
+		add_huge(r, m, ctr);
 	m->claim = ctr->claim ? ctr->claim->id : NULL;
 	set_head(r, RECORD_FACTS, ctr->seq, &m->base);
 }
@@ -411,6 +426,17 @@ static int read_requested(const RpStore__Values *m, struct res_desc *ret, struct
 	return 0;
 }
 
+static int read_huge(const RpStore__Facts *m, struct huge *ret, struct err *err)
+{
+	for (size_t i = 0; i < m->n_huge; i++) {
+		const RpStore__Huge *h = m->huge[i];
+		if (i == HUGE_SIZES_MAX || !h->page || h->bytes > DERIVE_BYTES_MAX)
+			return err_set(err, -EINVAL, "the huge pages are invalid");
+		ret->of[ret->n++] = (struct huge_request){.page = h->page, .bytes = h->bytes};
+	}
+	return 0;
+}
+
 int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct stored_facts *ret,
 			struct err *err)
 {
@@ -441,6 +467,8 @@ int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct
 		r = read_requested(m->requested, &d->res, err);
 	if (!r)
 		r = read_needs(m->wanted, &f.wanted, err);
+	if (!r)
+		r = read_huge(m, &d->huge, err);
 	if (!r && (f.pod_cpu_extra < 0 || f.pod_cpu_extra > FEED_AMOUNT_MAX))
 		r = err_set(err, -EINVAL, "the CPU request of its pod is invalid");
 	f.device = m->device;

@@ -47,6 +47,7 @@ struct record {
 	} u;
 	RpStore__Values values[3];
 	RpStore__Needs needs;
+	RpStore__Huge huge[HUGE_SIZES_MAX], *huge_list[HUGE_SIZES_MAX];
 	/* message behind the head; NULL: the record has a head only */
 	const ProtobufCMessage *message;
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define NAME_MAX_SIZE 24u
+#define WHY_MAX 256u
 #define NODE_PREFIX "cpu-node-"
 
 struct node_device {
@@ -18,6 +19,15 @@ struct node_device {
 	/* CPUs and bytes that all claims together can get, including the CPUs and bytes that claims
 	 * have; bytes that claims have */
 	int64_t cpu, memory, claimed;
+};
+
+/* Sizes of huge pages that claims can get. */
+static const char *const node_devices_huge[] = {"hugepages-2Mi", "hugepages-1Gi"};
+#define N_HUGE (sizeof node_devices_huge / sizeof *node_devices_huge)
+
+/* Bytes of whole huge pages that all claims together can get, by NUMA node. */
+struct node_huge {
+	int64_t of[RP_NODES_MAX][N_HUGE];
 };
 
 /* Levels in the order of the devices. */
@@ -173,13 +183,46 @@ static bool node_devices_has_level(const struct node_devices *of,
 	return l->level == RP_LEVEL_NODE || of->levels & 1u << l->level;
 }
 
+/* Reads the huge pages of all NUMA nodes. */
+static void node_devices_read_huge(const struct modhost *h, struct node_huge *ret)
+{
+	struct rp_hugepages_info info = {.size = sizeof info};
+	struct rp_idset nodes;
+	memset(ret, 0, sizeof *ret);
+	modhost_set(h, RP_NODES_MEMORY, &nodes);
+	struct rp_ids list = rp_ids_of(&nodes);
+	if (!RP_HAS(h->cache, node_hugepages))
+		return;
+	RP_IDS_EACH (node, list)
+		for (uint32_t i = 0; !h->cache->node_hugepages(h->ctx, node, i, &info); i++)
+			for (unsigned k = 0; k < N_HUGE; k++)
+				if (strcmp(info.resource, node_devices_huge[k]) == 0)
+					ret->of[node][k] = (int64_t)((info.left + info.claimed) /
+								     info.page * info.page);
+}
+
+static void node_devices_report_huge(const struct node_device *d, const struct node_huge *huge,
+				     const struct rp_devices_sink *sink)
+{
+	struct rp_ids nodes = rp_ids_of(&d->nodes);
+	for (unsigned k = 0; k < N_HUGE; k++) {
+		int64_t bytes = 0;
+		RP_IDS_EACH (node, nodes)
+			bytes += huge->of[node][k];
+		if (bytes)
+			sink->capacity(sink->ctx, node_devices_huge[k], bytes);
+	}
+}
+
 #define N_LEVELS (sizeof node_devices_levels / sizeof *node_devices_levels)
 
 int32_t node_devices_report(const struct node_devices *of, const struct rp_devices_sink *sink)
 {
 	const struct modhost *h = of->h;
 	struct node_usage usage;
+	struct node_huge huge;
 	int32_t r = node_devices_count_all(of, &usage);
+	node_devices_read_huge(h, &huge);
 	for (unsigned k = 0; !r && k < N_LEVELS; k++) {
 		const struct node_devices_level *l = &node_devices_levels[k];
 		uint32_t n =
@@ -191,10 +234,22 @@ int32_t node_devices_report(const struct node_devices *of, const struct rp_devic
 			sink->device(sink->ctx, d.name);
 			sink->capacity(sink->ctx, "cpu", d.cpu);
 			sink->capacity(sink->ctx, "memory", d.memory);
+			node_devices_report_huge(&d, &huge, sink);
 			node_devices_attributes(h, &d, sink);
 		}
 	}
 	return r;
+}
+
+/* Checks that the device has the huge pages that the claim requests. */
+static int32_t node_devices_check_huge(const struct modhost *h, const struct rp_ctr_info *claim,
+				       const struct node_device *d)
+{
+	char why[WHY_MAX];
+	if (!RP_HAS(h->cache, hugepages) ||
+	    h->cache->hugepages(h->ctx, 0, claim->ctr, rp_ids_of(&d->nodes), why, sizeof why) >= 0)
+		return 0;
+	return modhost_fail(h, -RP_ENOSPC, "device %s: %s", d->name, why);
 }
 
 int32_t node_devices_open(const struct node_devices *of, const struct rp_ctr_info *claim,
@@ -223,7 +278,7 @@ int32_t node_devices_open(const struct node_devices *of, const struct rp_ctr_inf
 						    device, (d.memory - d.claimed) >> 20,
 						    claim->mem_request >> 20);
 			rp_idset_copy(ret_cpus, rp_ids_of(&d.cpus));
-			return 0;
+			return node_devices_check_huge(h, claim, &d);
 		}
 	}
 	return modhost_fail(h, -RP_ENOENT, "this node has no device %s", device);

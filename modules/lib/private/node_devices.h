@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices for claims (nri-rp.devices/1) of policies with exclusive CPUs: one for each NUMA node
  * with CPUs, "cpu-node-0", optionally also for each L3 cache, "cpu-l3-0", and each socket,
- * "cpu-socket-0", with capacities "cpu" and "memory". */
+ * "cpu-socket-0", with capacities "cpu", "memory" and huge pages. */
 #ifndef NRI_RP_LIB_NODE_DEVICES_H
 #define NRI_RP_LIB_NODE_DEVICES_H
 

@@ -783,8 +783,11 @@ static int32_t node_hugepages(void *ctx, uint32_t node, uint32_t index,
 	char text[HUGE_SIZE_TEXT];
 	struct huge_node n = {0};
 	(void)hugepages_count(env->cache, env->topo, node, page, NULL, &n);
-	struct rp_hugepages_info full = {
-		.resource = "", .page = page, .total = n.total, .others = n.others};
+	struct rp_hugepages_info full = {.resource = "",
+					 .page = page,
+					 .total = n.total,
+					 .others = n.others,
+					 .claimed = n.claimed};
 	full.left = n.total - (n.others + n.granted < n.total ? n.others + n.granted : n.total);
 	(void)hugepages_text(page, text);
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
