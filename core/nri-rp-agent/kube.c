@@ -43,7 +43,7 @@ struct kube {
 	struct loop_timer *timer; /* timer for sending the next request */
 	struct kube_call *waiting, *running;
 	unsigned n_calls;
-	uint64_t allowance, counted_ms;
+	uint64_t allowance, urgent_allowance, counted_ms;
 	uint64_t hold_until_ms; /* end of a delay requested by the server */
 	char last_error[ERR_TEXT_MAX]; /* why the server is not reachable; "": reachable */
 	struct problem {
@@ -174,19 +174,33 @@ static void pump_later(struct kube *k, uint64_t delay_ms)
 	(void)loop_timer_arm(k->timer, delay_ms);
 }
 
+static void kube_grow(uint64_t *allowance, uint64_t ms, uint64_t burst)
+{
+	*allowance += ms * KUBE_RATE_PER_S;
+	if (*allowance > burst * REQUEST_COST)
+		*allowance = burst * REQUEST_COST;
+}
+
+/* Returns the allowance from which the request is paid. */
+static uint64_t *kube_allowance(struct kube *k, const struct kube_call *c)
+{
+	return c->urgent && k->urgent_allowance >= REQUEST_COST ? &k->urgent_allowance
+								: &k->allowance;
+}
+
 /* Returns the milliseconds until this request may be sent; 0: now. */
 static uint64_t wait_ms(struct kube *k, const struct kube_call *c)
 {
 	uint64_t now = clock_ms();
-	k->allowance += (now - k->counted_ms) * KUBE_RATE_PER_S;
+	kube_grow(&k->allowance, now - k->counted_ms, KUBE_BURST);
+	kube_grow(&k->urgent_allowance, now - k->counted_ms, KUBE_URGENT_BURST);
 	k->counted_ms = now;
-	if (k->allowance > KUBE_BURST * REQUEST_COST)
-		k->allowance = KUBE_BURST * REQUEST_COST;
+	uint64_t allowance = *kube_allowance(k, c);
 	if (now < k->hold_until_ms)
 		return k->hold_until_ms - now;
-	if (c->urgent || k->allowance >= REQUEST_COST)
+	if (allowance >= REQUEST_COST)
 		return 0;
-	return (REQUEST_COST - k->allowance + KUBE_RATE_PER_S - 1) / KUBE_RATE_PER_S;
+	return (REQUEST_COST - allowance + KUBE_RATE_PER_S - 1) / KUBE_RATE_PER_S;
 }
 
 static void kube_hold(struct kube *k, uint32_t retry_after_s)
@@ -356,7 +370,7 @@ static void kube_pump(void *arg)
 	uint64_t wait = 0;
 	while (k->waiting && !(wait = wait_ms(k, k->waiting))) {
 		struct kube_call *c = k->waiting;
-		k->allowance -= c->urgent ? 0 : REQUEST_COST;
+		*kube_allowance(k, c) -= REQUEST_COST;
 		DL_DELETE(k->waiting, c);
 		DL_APPEND(k->running, c);
 		kube_begin(k, c);
@@ -427,6 +441,7 @@ int kube_new(struct loop *loop, struct kubeconfig *config, struct kube **ret, st
 	*config = (struct kubeconfig){0};
 	k->loop = loop;
 	k->allowance = KUBE_BURST * REQUEST_COST;
+	k->urgent_allowance = KUBE_URGENT_BURST * REQUEST_COST;
 	k->counted_ms = clock_ms();
 	k->timer = loop_timer_new(loop, kube_pump, k);
 	int r = k->timer ? http_new(loop, &k->config, &k->http, err)

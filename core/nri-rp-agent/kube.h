@@ -16,6 +16,7 @@
 
 #define KUBE_RATE_PER_S 5u
 #define KUBE_BURST 10u
+#define KUBE_URGENT_BURST 100u /* additional burst of urgent requests */
 #define KUBE_ANSWER_MAX (8u << 20) /* largest size of an answer that is not a stream, in bytes */
 #define KUBE_QUEUE_MAX 256u /* limit of requests waiting or under way */
 #define KUBE_TIMEOUT_MS 30000u
@@ -49,8 +50,8 @@ struct kube_request {
 	const char *method, *path; /* method and path; copied, like the body */
 	const char *content_type, *body; /* body of the request and its type; both NULL: no body */
 	uint32_t timeout_ms; /* time limit of the request; 0: KUBE_TIMEOUT_MS */
-	/* A pod waits for the answer: the request is sent before waiting ones, and beyond the
-	 * rate. */
+	/* A pod waits for the answer: the request is sent before waiting ones, and has an allowance
+	 * of its own in addition. */
 	bool urgent;
 	/* passes 429 to done() as -EAGAIN instead of repeating the request: in an eviction, 429 is
 	 * the verdict about the pod */

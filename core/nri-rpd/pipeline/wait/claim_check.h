@@ -12,6 +12,10 @@
 
 /* Longest wait of a CreateContainer for the agent, from its arrival. */
 #define CLAIM_CHECK_WAIT_MS 500u
+#define CLAIM_QUERIES_MAX 2u /* largest number of queries for one container */
+/* A claim that did not name a pod is not queried again for this pod meanwhile. */
+#define CLAIM_QUERY_KEEP_MS 10000u
+#define CLAIM_QUERIES_KEPT 32u /* number of latest queries that are remembered */
 
 /* Connection to the agent. ask() returns 0: pipeline_claim_checked() is called later, once, never
  * from inside. */
@@ -23,6 +27,12 @@ struct claim_source {
 struct claim_check {
 	struct claim_source source; /* ask NULL: no agent can be asked */
 	uint64_t asked, answered; /* numbers of queries and of their answers */
+	uint64_t needed; /* number of the deferred request's last query; 0: it has none */
+	struct claim_query {
+		uint64_t claim; /* ctr->seq */
+		uint64_t number, until_ms;
+		unsigned pod; /* hash of the pod's UID */
+	} latest[CLAIM_QUERIES_KEPT];
 };
 
 /* Sets the connection; NULL: there is none. */
