@@ -108,7 +108,8 @@ static int confine_memory(struct pipeline *p, struct err *err)
 		return 0;
 	for (const struct stage *s = txn_touched(p->txn); s; s = s->link) {
 		struct decision *d = txn_stage(p->txn, s->ctr);
-		if (!ctr_live(d->state) || d->mems || s->ctr->flags & RP_CTR_PRESERVE_MEM)
+		if (!ctr_live(d->state) || d->mems || claim_is_controlled(s->ctr) ||
+		    s->ctr->flags & RP_CTR_PRESERVE_MEM)
 			continue;
 		txn_put_set(cache, &d->mems,
 			    intern_get(cache_sets(cache), decide_invariants(p).mem_nodes));
