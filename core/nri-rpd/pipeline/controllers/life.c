@@ -119,15 +119,31 @@ static int life_prepare(struct pipeline *p, const struct conf *conf, struct cont
 	return 0;
 }
 
-/* Refuses a configuration that removes a running controller while claims have its devices. */
-static int life_check_claims(const struct pipeline *p, const struct controller_change *change,
-			     struct err *err)
+static bool is_enabled(const struct conf *conf, const struct controller *c)
+{
+	return conf_value(conf_get(conf_section(conf, c->name), "enable"), RP_T_BOOL, 1) != 0;
+}
+
+/* Returns true if a running controller has to stop: it was dropped, its new section is unusable, or
+ * the section now says `enable: false` (then it starts again with that section). */
+static bool life_leaves(const struct pipeline *p, const struct conf *conf,
+			const struct controller *c)
+{
+	const struct controller_change *change = p->controllers.change;
+	if (c->life != CONTROLLER_RUNS)
+		return false;
+	return !is_among(c, change->list, change->n) || !c->next.plan ||
+	       (!is_enabled(conf, c) && (!p->conf || is_enabled(p->conf, c)));
+}
+
+/* Refuses a configuration that stops a running controller while claims have its devices. */
+static int life_check_claims(const struct pipeline *p, const struct conf *conf, struct err *err)
 {
 	const struct ctr *ctr;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		for (unsigned i = 0; claim_is_controlled(ctr) && i < p->controllers.n; i++) {
 			const struct controller *c = p->controllers.list[i];
-			if (controller_runs(c) && !is_among(c, change->list, change->n) &&
+			if (life_leaves(p, conf, c) &&
 			    instance_owns_device(c->instance, ctr->device))
 				return err_set(err, -EBUSY,
 					       "claim %s/%s would lose its device %s of controller "
@@ -160,7 +176,7 @@ int controllers_prepare(struct pipeline *p, const struct conf *conf, struct err 
 		if (r)
 			return r;
 	}
-	return life_check_claims(p, change, err);
+	return life_check_claims(p, conf, err);
 }
 
 /* ---- switch ---------------------------------------------------------------------------------- */
@@ -189,23 +205,6 @@ static int start_required(struct pipeline *p, struct err *err)
 		c->life = CONTROLLER_EARLY;
 	}
 	return 0;
-}
-
-static bool is_enabled(const struct conf *conf, const struct controller *c)
-{
-	return conf_value(conf_get(conf_section(conf, c->name), "enable"), RP_T_BOOL, 1) != 0;
-}
-
-/* Returns true if a running controller has to stop: it was dropped, its new section is unusable, or
- * the section now says `enable: false` (then it starts again with that section). */
-static bool life_leaves(const struct pipeline *p, const struct conf *conf,
-			const struct controller *c)
-{
-	const struct controller_change *change = p->controllers.change;
-	if (c->life != CONTROLLER_RUNS)
-		return false;
-	return !is_among(c, change->list, change->n) || !c->next.plan ||
-	       (!is_enabled(conf, c) && (!p->conf || is_enabled(p->conf, c)));
 }
 
 static void exchange_lists(struct pipeline *p)
