@@ -53,6 +53,14 @@ bool claim_is_controlled(const struct ctr *ctr)
 	return ctr->device && !ctr->wanted.cpu_request;
 }
 
+struct blob *claim_class(const struct ctr *claim)
+{
+	struct blob *class = NULL;
+	for (const struct ctr *part = claim->pod->ctrs; part && !class; part = part->pod_next)
+		class = ctr_live(txn_view(part)->state) ? txn_view(part)->rdt_class : NULL;
+	return class;
+}
+
 bool claim_has_parts(const struct ctr *claim, const struct claim_part *parts, uint32_t n)
 {
 	uint32_t found = 0, n_has = 0;

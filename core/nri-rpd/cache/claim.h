@@ -46,6 +46,8 @@ const char *claim_uid(const struct ctr *claim);
 struct ctr *claim_first(struct ctr *part);
 /* Returns true if the object is a part of a claim whose device belongs to a controller. */
 bool claim_is_controlled(const struct ctr *ctr);
+/* Returns the RDT class that a claim gives its containers; NULL: none. */
+struct blob *claim_class(const struct ctr *claim);
 /* Returns true if the claim has exactly these parts. */
 bool claim_has_parts(const struct ctr *claim, const struct claim_part *parts, uint32_t n);
 /* Inserts a claim without a decision. -EINVAL, -ENOSPC and -ENOMEM as cache_put_ctr(). */

@@ -565,9 +565,12 @@ static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, con
 			return -RP_ENOTSUP;
 		return creation_put(i, id, handle, (struct extra){.field = field, .text = value});
 	}
-	struct decision *d = cache_stage(i, id, handle, NULL, &r);
+	struct ctr *ctr;
+	struct decision *d = cache_stage(i, id, handle, &ctr, &r);
 	if (!d)
 		return r;
+	if (field == RP_F_RDT_CLASS && i->policy && ctr->claim && claim_class(ctr->claim))
+		return 0; /* the class of the claim has precedence over that of the policy */
 	struct blob *blob = blob_str(value);
 	if (!blob)
 		return -RP_ENOMEM;

@@ -88,15 +88,6 @@ static struct iset *claims_union(struct pipeline *p, const struct ctr *claim, si
 	return n > 1 ? intern_get(cache_sets(p->env.cache), rp_ids_of(&all)) : intern_ref(one);
 }
 
-/* Returns the RDT class that the claim gives its containers; NULL: none. */
-static struct blob *claims_class(const struct ctr *claim)
-{
-	struct blob *class = NULL;
-	for (const struct ctr *part = claim->pod->ctrs; part && !class; part = part->pod_next)
-		class = txn_view(part)->rdt_class;
-	return class;
-}
-
 static bool claims_has_cpus(const struct ctr *claim)
 {
 	const struct ctr *part = claim->pod->ctrs;
@@ -139,7 +130,7 @@ int claims_stage(struct pipeline *p, struct ctr *ctr, struct err *err)
 	if (!d)
 		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
 	claim_attach(ctr, claim);
-	struct blob *class = claims_class(claim);
+	struct blob *class = claim_class(claim);
 	if (class) {
 		txn_put_blob(&d->rdt_class, blob_ref(class));
 		claims_note(p, ctr, "RDT class of claim %s/%s", claim->pod->ns, claim->pod->name);
@@ -317,7 +308,7 @@ static bool claims_is_used(const struct ctr *claim)
 static int claims_release_controlled(struct pipeline *p, struct ctr *claim, struct err *err)
 {
 	int r = 0;
-	bool class = claims_class(claim) != NULL;
+	bool class = claim_class(claim) != NULL;
 	for (struct ctr *part = claim->pod->ctrs; part && !r; part = part->pod_next) {
 		struct instance *owner = claim_is_controlled(part) ? claims_owner(p, part) : NULL;
 		r = owner ? instance_release(owner, part, err) : 0;
