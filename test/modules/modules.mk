@@ -2,7 +2,7 @@
 # Modules with one thing wrong each, for tests of the host. They are built without instrumentation, whatever the rest is built with, since
 # instrumented ones have constructors.
 
-TEST_MODULE_NAMES := good devices-old puppet puppet2 hand hand2 hand3 fickle shorter constructor crash hang hang-zones overlap old newer undefined misnamed no-symbol wrong-major longer \
+TEST_MODULE_NAMES := good devices-old devices-wrong puppet puppet2 hand hand2 hand3 fickle shorter constructor crash hang hang-zones overlap old newer undefined misnamed no-symbol wrong-major longer \
 	$(foreach n,1 2 3 4 5 6 7 8 9 10,struct-$(n)) $(foreach n,1 2 3 4 5 6 7 8 9 10 11 12 13 14,schema-$(n)) \
 	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23,conduct-$(n)) \
 	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24,curious-$(n))

@@ -74,7 +74,8 @@ def test_class_of_a_claim_survives_restarts(claims):
     ready(c)
     c.node.create('web', ctr('c0', '1', '64Mi', cdi=[cdi(claim)]), uid=POD)
     assert has_class(c, 'web/c0')
-    for other in rdt(gold={'l3Allocation': '50%'}), rdt(bronze={}), STATIC:
+    disabled = {**rdt(), 'rdt': {**rdt()['rdt'], 'enable': False}}
+    for other in rdt(gold={'l3Allocation': '50%'}), rdt(bronze={}), STATIC, disabled:
         c.node.run('write-config', {**c.base, **other, 'controllers': other.get('controllers', [])})
         assert 'claim default/cache would lose its' in json.dumps(c.node.ctl('reload', check=False))
         assert c.node.ctl('claims') == [{**listed[0], 'containers': ['default/web/c0']}]
@@ -87,8 +88,8 @@ def test_class_of_a_claim_survives_restarts(claims):
 
 @policies
 def test_several_devices(claims, config):
-    """All of them in one transaction, and the containers get all of them."""
-    c = claims(config=rdt(config), before=add_resctrl)
+    """All of them in one transaction, and the containers get all of them. The machine has memory nodes of devices."""
+    c = claims(config=rdt(config), before=add_resctrl, machine='device-memory')
     second = {'device': c.device if config == BALLOONS else 'cpu-node-1', 'request': 'more', 'consumedCapacity': {'cpu': '2', 'memory': '64Mi'}}
     claim = c.put('all', cpu='4', memory='64Mi', pods=[POD], more=[second, of_class()])
     # nothing is left of a claim that fails in part
@@ -109,6 +110,8 @@ def test_several_devices(claims, config):
     c.node.create('web', ctr('c0', '1', '64Mi', cdi=[cdi(claim)]), uid=POD)
     assert ids(c.cpus('web', 'c0')) == mine
     assert has_class(c, 'web/c0')
+    assert ids(c.node.ctl('explain', 'web/c0')['mems'] or '') == set.union(*(ids(x['mems'] or '') for x in c.node.ctl('claims')[:2]))
+    assert not c.node.ctl('claims')[2]['mems']
     listed = c.node.ctl('claims')
     c.node.kill()
     c.node.start()
@@ -254,3 +257,28 @@ def test_service_of_an_older_module(claims):
     assert c.devices() == {}
     assert 'policy devices-old has no devices for claims' in c.prepare(c.put('one', cpu='1', pods=[POD])).error
     assert c.node.ctl('claims') == [] and not c.files()
+
+
+def test_class_of_a_claim_has_precedence_over_that_of_the_policy(claims):
+    config = {'policy': 'qos', 'qos': {'levels': {'shared_cores': {'rdtClass': 'bronze'}}}}
+    c = claims(config=rdt(config), before=add_resctrl)
+    claim = c.put('cache', **of_class(), pods=[POD])
+    assert not c.prepare(claim).error
+    ready(c)
+    c.node.create('web', ctr('c0', '1', '64Mi', cdi=[cdi(claim)]), ctr('c1', '1', '64Mi'), uid=POD)
+    assert has_class(c, 'web/c0') and has_class(c, 'web/c1', 'nri-rp.bronze')
+    c.node.ctl('rebalance')
+    assert c.node.ctl('explain', 'web/c0')['rdt_class'] == 'gold'
+
+
+def test_module_that_reports_wrong_devices(claims):
+    """Wrong limits have no effect. Devices that cannot be read are left out, and the rest is published."""
+    if not (BUILD / 'test/modules/devices-wrong.so').exists():
+        pytest.skip('test modules are not built')
+    c = claims(config={'policy': 'devices-wrong'}, module_dirs=[str(BUILD / 'test/modules')])
+    assert c.devices()['cpus']['capacity'] == {'cpu': {'value': '4', 'requestPolicy': {'default': '1', 'validRange': {'min': '1', 'step': '1'}}}}
+    assert c.prepare(c.put('one', device='cpus', cpu='1', pods=[POD])).error
+    c.node.create('web', ctr('c0', '1', '64Mi'))
+    eventually(lambda: 'no devices of claims are published' in c.node.read_log())
+    eventually(lambda: c.devices() == {})
+    assert 'not published' not in c.node.read_log()

@@ -189,7 +189,9 @@ static void on_device_limits(void *ctx, int64_t min, int64_t max)
 {
 	struct composing *c = ctx;
 	const struct list *l = c->device ? &c->device->capacity : NULL;
-	Agent__Limits *limits = l && l->n ? arena_zero(c->arena, Agent__Limits) : NULL;
+	if (!l || !l->n || min < 0 || (max && max < min))
+		return; /* the module has a bug, and the capacity has the usual limits */
+	Agent__Limits *limits = arena_zero(c->arena, Agent__Limits);
 	if (!limits) {
 		c->failed = true;
 		return;
@@ -227,9 +229,10 @@ static void on_device_text(void *ctx, const char *name, const char *value)
 	a->text = publisher_keep(ctx, value);
 }
 
-static int add_devices(struct publisher *u, struct composing *c, Agent__PublishedRequest *m,
-		       struct err *err)
+/* Adds the devices of claims; none if a module fails to report its devices. */
+static void add_devices(struct publisher *u, struct composing *c, Agent__PublishedRequest *m)
 {
+	struct err err = ERR_INIT;
 	const struct rp_devices_sink sink = {.size = sizeof sink,
 					     .ctx = c,
 					     .device = on_device,
@@ -238,7 +241,11 @@ static int add_devices(struct publisher *u, struct composing *c, Agent__Publishe
 					     .text = on_device_text,
 					     .limits = on_device_limits};
 	m->dra = conf_core(pipeline_conf(u->pipeline))->dra;
-	int r = m->dra ? pipeline_devices(u->pipeline, &sink, err) : 0;
+	int r = m->dra ? pipeline_devices(u->pipeline, &sink, &err) : 0;
+	if (r) {
+		log_error("no devices of claims are published: %s", err_text(&err, r));
+		return;
+	}
 	m->devices = (Agent__Device **)c->devices.items;
 	m->n_devices = c->devices.n;
 	for (size_t i = 0; i < c->devices.n; i++) {
@@ -248,7 +255,6 @@ static int add_devices(struct publisher *u, struct composing *c, Agent__Publishe
 		d->msg.attributes = (Agent__DeviceAttribute **)d->attributes.items;
 		d->msg.n_attributes = d->attributes.n;
 	}
-	return r;
 }
 
 static void add_pair(struct composing *c, struct list *to, const struct node_wish *w)
@@ -338,9 +344,7 @@ static int publisher_compose(struct publisher *u, struct arena *a, Agent__Publis
 	r = pipeline_extended(u->pipeline, &extended, err);
 	if (r && r != -ENOTSUP)
 		return r;
-	r = add_devices(u, &c, m, err);
-	if (r)
-		return r;
+	add_devices(u, &c, m);
 	pipeline_status(u->pipeline, &s);
 	m->policy = publisher_keep(&c, s.policy);
 	m->topology = core->agent.topology;
