@@ -69,6 +69,7 @@ def test_class_of_a_claim_survives_restarts(claims):
     assert not c.prepare(claim).error
     listed = c.node.ctl('claims')
     c.node.kill()
+    add_resctrl(c.node)  # the new process sets the groups up again
     c.node.start()
     assert c.node.ctl('claims') == listed
     ready(c)
