@@ -18,21 +18,27 @@
 
 /* Returns true if claims can have balloons of the type, and its name is valid in a device's name.
  * The built-in type default is for plain containers, which a claim would leave without a balloon.
- * Members of a type with hideHyperthreads do not get all CPUs of their balloon. */
+ * Members of a type with hideHyperthreads do not get all CPUs of their balloon. The parts of a
+ * composite balloon are not restored from the CPUs of a claim. */
 static bool claims_offer(const struct rp_plan *p, const struct type *t)
 {
 	size_t n = strlen(t->name);
 	return p->pin_cpu && t->at && t != p->reserved_type && t->max_cpus >= 0 &&
-	       !t->hide_threads && n && n < DEVICE_NAME_MAX - (sizeof DEVICE_PREFIX - 1) &&
+	       !t->hide_threads && !t->parts.n && n &&
+	       n < DEVICE_NAME_MAX - (sizeof DEVICE_PREFIX - 1) &&
 	       t->name[strspn(t->name, DEVICE_CHARS)] == '\0' && t->name[n - 1] != '-';
 }
 
-/* Computes the CPUs and balloons that claims of the type can have, with those that they have. */
-static void claims_capacity(const struct state *s, const struct type *t, int64_t *ret_cpus,
-			    int64_t *ret_balloons)
+/* Computes the CPUs and balloons that claims of the type can have, with those that they have. A
+ * balloon has at least `least` CPUs. */
+static void claims_capacity(const struct state *s, const struct type *t, int64_t least,
+			    int64_t *ret_cpus, int64_t *ret_balloons)
 {
-	int64_t least = t->min_cpus > 1 ? t->min_cpus : 1, taken = 0;
-	*ret_cpus = rp_ids_count(rp_ids_of(&s->free));
+	struct rp_idset free = s->free;
+	int64_t taken = 0;
+	if (t->core > 1)
+		isolation_narrow(s->h, &s->plan->isolation, &free);
+	*ret_cpus = rp_ids_count(rp_ids_of(&free));
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct balloon *b = s->list[i];
 		if (b->type != t)
@@ -54,14 +60,14 @@ int32_t claims_devices(struct rp_instance *inst, const struct rp_devices_sink *s
 	char name[DEVICE_NAME_MAX + 1];
 	for (uint32_t i = 0; inst->state && i < p->n_types; i++) {
 		const struct type *t = &p->types[i];
-		int64_t cpus, balloons;
+		int64_t cpus, balloons, least = balloon_wanted(t, 1);
 		if (!claims_offer(p, t))
 			continue;
-		claims_capacity(inst->state, t, &cpus, &balloons);
+		claims_capacity(inst->state, t, least, &cpus, &balloons);
 		(void)snprintf(name, sizeof name, DEVICE_PREFIX "%s", t->name);
 		sink->device(sink->ctx, name);
 		sink->capacity(sink->ctx, "cpu", cpus);
-		modhost_limits(sink, t->min_cpus > 1 ? t->min_cpus : 1, t->max_cpus);
+		modhost_limits(sink, least, t->max_cpus);
 		sink->capacity(sink->ctx, "balloons", balloons);
 		modhost_limits(sink, 1, 1);
 		sink->text(sink->ctx, "type", t->name);
@@ -131,6 +137,12 @@ static int32_t claims_keep(struct rp_instance *inst, const struct rp_ctr_info *i
 	struct balloon *b = state_with(s, c->type, info->exclusive);
 	if (!b && !rp_ids_subset(info->exclusive, rp_ids_of(&s->free)))
 		return claims_lose(inst, info, "they are not available to balloons");
+	if (c->type->core > 1 && !isolation_permits(s->h, &s->plan->isolation, info->exclusive)) {
+		int32_t r = claims_lose(inst, info,
+					"they are not whole cores, and isolation.siblings is own");
+		if (r)
+			return r;
+	}
 	if (!b) {
 		b = balloon_alloc(c->type, balloon_free_instance(s, c->type, NULL));
 		if (!b)

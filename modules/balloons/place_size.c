@@ -299,6 +299,7 @@ int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, stru
 			  n / (uint32_t)t->core, ret))
 		return -RP_ENOSPC;
 	place_size_complete(s, t, ret);
+	rp_idset_and(ret, rp_ids_of(ret), own);
 	return 0;
 }
 

@@ -14,15 +14,19 @@
 
 /* ---- containers that keep their balloon ------------------------------------------------------ */
 
-static struct balloon *balloon_before(struct rp_instance *inst, const struct rp_ctr_info *info,
-				      const struct type *t, struct record *rec)
+/* Returns the previous balloon of a container; NULL: none. A claim may have got the number of a
+ * balloon that was not restored. */
+static struct balloon *sync_balloon_before(struct rp_instance *inst, const struct rp_ctr_info *info,
+					   const struct type *t, struct record *rec)
 {
+	struct balloon *b = NULL;
 	*rec = (struct record){0};
 	bool known = pin_read_record(inst, info->ctr, rec);
 	if (!inst->before.size)
-		return state_with(inst->state, t, info->cpus);
-	return known && strcmp(rec->type, t->name) == 0 ? state_find(inst->state, t, rec->instance)
-							: NULL;
+		b = state_with(inst->state, t, info->cpus);
+	else if (known && strcmp(rec->type, t->name) == 0)
+		b = state_find(inst->state, t, rec->instance);
+	return b && claims_has(b) ? NULL : b;
 }
 
 /* Joins the container to its previous balloon. Returns 1, 0 if the container has to be placed,
@@ -32,7 +36,7 @@ static int32_t sync_rejoin(struct rp_instance *inst, const struct rp_ctr_info *i
 {
 	const struct type *t = c->type;
 	struct record rec;
-	struct balloon *b = balloon_before(inst, info, t, &rec);
+	struct balloon *b = sync_balloon_before(inst, info, t, &rec);
 	if (!b)
 		return 0;
 	c->group[0] = '\0';

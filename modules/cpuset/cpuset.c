@@ -175,7 +175,8 @@ static int32_t devices(struct rp_instance *inst, const struct rp_devices_sink *s
 {
 	const struct node_devices of = {.h = &inst->h,
 					.list = &inst->list,
-					.assignable = rp_ids_of(&inst->plan->cpus.rest)};
+					.assignable = rp_ids_of(&inst->plan->cpus.rest),
+					.isolation = &inst->plan->isolation};
 	return node_devices_report(&of, sink);
 }
 
@@ -185,7 +186,8 @@ static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	struct rp_idset cpus;
 	const struct node_devices of = {.h = &inst->h,
 					.list = &inst->list,
-					.assignable = rp_ids_of(&inst->plan->cpus.rest)};
+					.assignable = rp_ids_of(&inst->plan->cpus.rest),
+					.isolation = &inst->plan->isolation};
 	int32_t r = node_devices_open(&of, info, device, &cpus);
 	if (r)
 		return r;

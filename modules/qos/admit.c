@@ -71,8 +71,9 @@ static int32_t list_pods(struct rp_instance *inst)
 int32_t admit_unuse(struct rp_instance *inst, rp_pod pod)
 {
 	struct kept kept;
+	const struct entry *main = table_main(inst, pod);
 	if (table_grant(inst, pod) || !read_kept(inst, pod, &kept) ||
-	    (kept.is.flags & ASK_USED && table_main(inst, pod)))
+	    (kept.is.flags & ASK_USED && main && !(main->is.flags & ASK_LOST)))
 		return 0;
 	struct entry e = {.pod = pod, .is = kept.is};
 	e.is.flags &= ~ASK_USED;

@@ -284,8 +284,6 @@ static void make_sets(struct rp_instance *inst)
 	struct pools *pools = &inst->pools;
 	struct rp_idset from, of_node;
 	struct group unbound = {NULL, 0, 0};
-	for (uint32_t i = 0; i < pools->n; i++)
-		rp_idset_clear(&pools->list[i].cpus);
 	for (uint32_t i = 0; i < pools->n;) {
 		struct group g = group_at(pools, i);
 		i += g.n;
@@ -381,6 +379,8 @@ int32_t pools_make(struct rp_instance *inst)
 	pools->inputs = inputs;
 	rp_idset_copy(&pools->common, rp_ids_of(&pools->open));
 	rp_idset_clear(&pools->reclaim);
+	for (uint32_t i = 0; i < pools->n; i++)
+		rp_idset_clear(&pools->list[i].cpus);
 	if (inst->past.sized)
 		make_sets(inst);
 	if (rp_ids_empty(rp_ids_of(&pools->reclaim)))

@@ -235,8 +235,10 @@ static int32_t devices(struct rp_instance *inst, const struct rp_devices_sink *s
 {
 	struct rp_idset assignable;
 	plan_assignable(inst->plan, &assignable);
-	const struct node_devices of = {
-		.h = &inst->h, .list = &inst->list, .assignable = rp_ids_of(&assignable)};
+	const struct node_devices of = {.h = &inst->h,
+					.list = &inst->list,
+					.assignable = rp_ids_of(&assignable),
+					.isolation = &inst->plan->settings.isolation};
 	return node_devices_report(&of, sink);
 }
 
@@ -245,8 +247,10 @@ static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 {
 	struct rp_idset assignable, cpus;
 	plan_assignable(inst->plan, &assignable);
-	const struct node_devices of = {
-		.h = &inst->h, .list = &inst->list, .assignable = rp_ids_of(&assignable)};
+	const struct node_devices of = {.h = &inst->h,
+					.list = &inst->list,
+					.assignable = rp_ids_of(&assignable),
+					.isolation = &inst->plan->settings.isolation};
 	int32_t r = node_devices_open(&of, info, device, &cpus);
 	if (r)
 		return r;

@@ -41,6 +41,7 @@ struct node_devices claim_devices(struct rp_instance *inst, struct rp_ids cpus)
 	return (struct node_devices){.h = &inst->h,
 				     .list = &inst->list,
 				     .assignable = cpus,
+				     .isolation = &inst->plan->settings.isolation,
 				     .levels = inst->plan->settings.claim_levels,
 				     .offers = claim_has_pool,
 				     .arg = inst->plan};

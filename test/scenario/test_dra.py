@@ -314,7 +314,7 @@ def balloon_types(*types, **more):
 
 def test_balloons_that_can_be_claimed(claims):
     c = claims(config=balloon_types({'name': 'fast', 'minCPUs': 2, 'maxCPUs': 8, 'maxBalloons': 2, 'cpuClass': 'turbo'}, {'name': 'any'},
-                                    {'name': 'half', 'hideHyperthreads': True}, {'name': 'Not_A_Label'},
+                                    {'name': 'half', 'hideHyperthreads': True}, {'name': 'Not_A_Label'}, {'name': 'both', 'components': [{'balloonType': 'any'}]},
                                     cpuClasses=[{'name': 'turbo', 'minFreq': 2000000}]))
     found = c.devices()
     assert sorted(found) == ['balloon-any', 'balloon-fast']
@@ -371,6 +371,55 @@ def test_balloon_type_of_a_claim_is_not_removed(claims):
     assert c.node.ctl('claims') == before
     eventually(lambda: c.answers(claim))
     assert c.unprepare(claim) == '' and c.node.ctl('claims') == []
+
+
+def test_container_does_not_join_the_balloon_of_a_claim(claims):
+    """The claim gets the number of the container's balloon, as no other balloon is restored."""
+    few, fast, other = {'availableResources': {'cpu': 'cpuset:0-7'}}, {'name': 'fast', 'namespaces': ['default']}, {'name': 'other', 'minCPUs': 2}
+    c = claims(config=balloon_types(fast, other, **few))
+    c.node.create('web', ctr('c0', '1', '64Mi'))
+    c.prepared('six', cpu='6', pods=[POD])
+    listed = c.node.ctl('claims')
+    c.node.run('write-config', {**c.base, **balloon_types(fast, {**other, 'minBalloons': 1}, **few)})
+    c.node.ctl('reload')
+    c.node.log('placing all containers again')
+    assert c.node.ctl('claims') == listed
+    assert not ids(c.cpus('web', 'c0')) & ids(listed[0]['cpus'])
+
+
+@policies
+def test_whole_cores(claims, config):
+    """With siblings own, amounts are whole cores, and a claim has no part of a core."""
+    own = {**config, config['policy']: {**config[config['policy']], 'isolation': {'siblings': 'own'}}}
+    c = claims(config=own)
+    found = c.devices()
+    assert all(int(d['capacity']['cpu']['value']) % 2 == 0 for d in found.values())
+    assert found[c.device]['capacity']['cpu']['requestPolicy'] == {'default': '2', 'validRange': {'min': '2', 'step': '1'}}
+    assert c.prepare(c.put('odd', cpu='3', pods=[POD])).error
+    c.prepared('even', cpu='4', pods=[POD])
+    listed = c.node.ctl('claims')
+    c.node.kill()
+    c.node.start()
+    assert c.node.ctl('claims') == listed
+    c.node.create('web', ctr('c0', '3', '64Mi'))
+    mine = ids(c.cpus('web', 'c0'))
+    assert not mine & ids(listed[0]['cpus'])
+
+
+def test_part_of_a_core_of_a_claim(claims):
+    """A reload that would leave it is refused; a start keeps the CPUs."""
+    fast = {'name': 'fast'}
+    c = claims(config=balloon_types(fast))
+    claim = c.prepared('odd', cpu='3', pods=[POD])
+    listed = c.node.ctl('claims')
+    c.node.run('write-config', {**c.base, **balloon_types(fast, isolation={'siblings': 'own'})})
+    assert 'they are not whole cores' in json.dumps(c.node.ctl('reload', check=False))
+    c.node.kill()
+    c.node.start()
+    assert c.node.ctl('claims') == listed
+    eventually(lambda: c.released(claim))
+    c.node.create('web', ctr('c0', '3', '64Mi'), annotations={'balloon.balloons.resource-policy.nri.io': 'fast'})
+    assert len(ids(c.cpus('web', 'c0'))) == 4
 
 
 def test_switched_off(claims):

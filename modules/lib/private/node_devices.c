@@ -80,12 +80,16 @@ static int32_t node_devices_count_all(const struct node_devices *of, struct node
 	return n < 0 ? n : 0;
 }
 
-/* Subtracts what containers have of the device's CPUs and memory. */
+/* Counts the device's CPUs, and subtracts what containers have of its CPUs and memory. With
+ * siblings: own only whole cores count. */
 static void node_devices_subtract(const struct node_devices *of, const struct node_usage *u,
 				  struct node_device *d)
 {
 	struct rp_ids nodes = rp_ids_of(&d->nodes);
-	d->cpu -= rp_ids_count_and(rp_ids_of(&d->cpus), rp_ids_of(&u->exclusive));
+	struct rp_idset left;
+	rp_idset_andnot(&left, rp_ids_of(&d->cpus), rp_ids_of(&u->exclusive));
+	isolation_narrow(of->h, of->isolation, &left);
+	d->cpu = rp_ids_count(rp_ids_of(&left));
 	RP_IDS_EACH (node, nodes) {
 		d->memory -= u->memory[node];
 		d->claimed += u->claimed[node];
@@ -135,7 +139,6 @@ static bool node_devices_read(const struct node_devices *of, const struct node_u
 	/* numbers of caches are unique only within their parents */
 	(void)snprintf(ret->name, sizeof ret->name, "%s%u", l->prefix,
 		       l->level == RP_LEVEL_L3 ? index : unit.id);
-	ret->cpu = rp_ids_count(rp_ids_of(&ret->cpus));
 	node_devices_find_nodes(h, ret);
 	node_devices_subtract(of, usage, ret);
 	return true;
@@ -233,6 +236,8 @@ int32_t node_devices_report(const struct node_devices *of, const struct rp_devic
 				continue;
 			sink->device(sink->ctx, d.name);
 			sink->capacity(sink->ctx, "cpu", d.cpu);
+			if (of->isolation->threads > 1)
+				modhost_limits(sink, of->isolation->threads, 0);
 			sink->capacity(sink->ctx, "memory", d.memory);
 			node_devices_report_huge(&d, &huge, sink);
 			node_devices_attributes(h, &d, sink);

@@ -10,10 +10,13 @@
 #include <nri-rp/lib/ctr.h>
 #include <nri-rp/policy.h>
 
+#include "modules/lib/private/isolation.h"
+
 struct node_devices {
 	const struct modhost *h;
 	struct ctr_list *list;
 	struct rp_ids assignable; /* CPUs that can become exclusive */
+	const struct isolation_keys *isolation; /* keys of the policy; siblings: own applies */
 	uint32_t levels; /* further levels, a bit mask of 1 << RP_LEVEL_L3 and RP_LEVEL_PACKAGE */
 	/* Returns true if a unit of a further level is a device; needed with `levels`. */
 	bool (*offers)(const void *arg, struct rp_ids cpus);
