@@ -131,7 +131,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         plural, ns, name = key
         parts = [part for part in query.get('fieldSelector', '').split(',') if part]
         wanted = dict(part.split('=', 1) for part in parts if '!=' not in part)
-        if 'metadata.name!=' + name in parts:
+        label, _, value = query.get('labelSelector', '').partition('!=')
+        if 'metadata.name!=' + name in parts or (label and (object_['metadata'].get('labels') or {}).get(label) == value):
             return False
         node = (object_.get('spec') or {}).get('nodeName')
         return plural == at['plural'] and at['ns'] in (None, ns) and wanted.get('metadata.name', name) == name and wanted.get('spec.nodeName', node) == node

@@ -451,6 +451,8 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 		adjust_forget(k);
 		k->known = true;
 		break;
+	case WATCH_FAILED:
+		return;
 	}
 	if (all_known(a) && !loop_timer_armed(a->timer))
 		(void)loop_timer_arm(a->timer, SETTLE_MS);

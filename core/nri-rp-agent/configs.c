@@ -22,6 +22,11 @@
 #define KINDS_MAX 64u /* limit of kinds of custom resources, in all namespaces */
 #define PLURAL_MAX 64u
 #define SETTLE_MS 100u /* time within which changes are collected and handled together */
+/* limit of objects of a kind that select this node by a nodeSelector, in a namespace */
+#define SELECTED_MAX 64u
+#define LIST_FAILURES_MAX 3u /* failures after which objects with a nodeSelector are not awaited */
+/* labels of objects that may have a nodeSelector */
+#define SELECTED_LABELS "config.nri/selected!=false"
 #define CERTAIN_MS 60000u /* time without an object after which its absence is considered certain */
 #define DISCOVER_AGAIN_MS (5u * 60000u)
 #define ANSWER_ARENA (4u << 20)
@@ -40,7 +45,9 @@ struct slot {
 	bool known; /* `held` is valid */
 	bool denied; /* no right to read the object, so its absence means nothing */
 	bool seen; /* the object is in the current list */
-	/* the status of an object that is not used because of another kind's; NULL: none yet */
+	bool full; /* with `watch`: more than SELECTED_MAX objects select the node */
+	unsigned n_failures; /* failures since the watch began, until it has listed */
+	/* the status of an object that is not used because another one is; NULL: none yet */
 	struct verdicts *passed;
 	/* identity of the object that the status is about; NULL: no status */
 	struct candidate *passed_for;
@@ -66,6 +73,7 @@ struct configs {
 	json_t *labels; /* labels of the Node; NULL: none, or not known yet */
 	char *group; /* configuration group that the Node's labels name; NULL: none */
 	bool group_known, group_changed, discovered, discovery_denied;
+	bool labels_changed; /* the objects with a nodeSelector have to be listed again */
 	bool deleted; /* an object that was read has been deleted */
 	uint64_t none_since_ms; /* time since which no object exists; 0: an object exists */
 	bool cleared; /* the daemon was notified that the cluster has no configuration for it */
@@ -114,18 +122,38 @@ static const struct candidate *slot_usable(const struct slot *s)
 static void slot_lose(struct slot *s)
 {
 	s->kind->configs->deleted |= slot_usable(s) != NULL;
+	if (s->held && s->kind->slots[LEVEL_SELECTED].full) /* there is room for another object */
+		s->kind->configs->labels_changed = true;
 	s->held = candidate_free(s->held);
 }
 
-/* Returns the slot of an object with a nodeSelector, or one that is free for it; NULL: none. */
-static struct slot *slot_of_selected(struct slot *list, const char *name)
+/* Returns the slot of an object with a nodeSelector; NULL: none. */
+static struct slot *slot_find_selected(const struct slot *list, const char *name)
+{
+	struct slot *s = list->next;
+	while (s && !(s->name && str_eq(s->name, name)))
+		s = s->next;
+	return s;
+}
+
+/* Returns a slot for an object whose nodeSelector selects this node; NULL: none. */
+static struct slot *slot_for_selected(struct slot *list, const char *name)
 {
 	struct slot *found = NULL;
+	unsigned n = 0;
 	for (struct slot *s = list->next; s; s = s->next) {
-		if (s->name && str_eq(s->name, name))
-			return s;
+		n += s->held != NULL;
 		if (!s->held && (!s->passed || verdicts_idle(s->passed)))
 			found = s;
+	}
+	if (n >= SELECTED_MAX) {
+		if (!list->full)
+			log_warning("%s %s: ignored, more than %u objects select node %s by their "
+				    "nodeSelector",
+				    list->kind->plural, name, SELECTED_MAX,
+				    list->kind->configs->node);
+		list->full = true;
+		return NULL;
 	}
 	if (!found) {
 		found = calloc(1, sizeof *found);
@@ -141,17 +169,18 @@ static struct slot *slot_of_selected(struct slot *list, const char *name)
 	return found->name ? found : NULL;
 }
 
-/* Returns the slot of an object; NULL: none, the object is not one of the slot's. */
+/* Returns the slot of an object, or the list to which the object may belong; NULL: neither. */
 static struct slot *slot_of_object(struct slot *s, const json_t *object)
 {
 	const char *name =
 		json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
 	if (!name || s->level != LEVEL_SELECTED)
 		return name && s->name && str_eq(name, s->name) ? s : NULL;
-	return str_eq(name, "default") || str_has_prefix(name, "node.") ||
-			       str_has_prefix(name, "group.")
-		       ? NULL
-		       : slot_of_selected(s, name);
+	if (str_eq(name, "default") || str_has_prefix(name, "node.") ||
+	    str_has_prefix(name, "group."))
+		return NULL;
+	struct slot *found = slot_find_selected(s, name);
+	return found ? found : s;
 }
 
 static void take_object(struct slot *s, const json_t *object)
@@ -163,21 +192,41 @@ static void take_object(struct slot *s, const json_t *object)
 		log_warning("%s", err.text);
 		return;
 	}
-	if (s->level == LEVEL_SELECTED && !now->selector) {
+	/* objects for other nodes cost no memory */
+	if (s->level == LEVEL_SELECTED &&
+	    !(now->selector && candidate_selects(now, s->kind->configs->labels))) {
 		candidate_free(now);
 		slot_lose(s);
 		return;
 	}
+	if (s == &s->kind->slots[LEVEL_SELECTED])
+		s = slot_for_selected(s, now->name);
+	if (!s) {
+		candidate_free(now);
+		return;
+	}
+	s->seen = true;
 	candidate_free(s->held);
 	s->held = now;
+}
+
+/* Goes on without the objects with a nodeSelector if they cannot be listed. They may exist, so the
+ * node does not return to its files. */
+static void slot_failed(struct slot *s, const char *text)
+{
+	if (s->level != LEVEL_SELECTED || s->known || ++s->n_failures < LIST_FAILURES_MAX)
+		return;
+	log_warning("%s: objects with a nodeSelector are ignored until they can be listed: %s",
+		    s->kind->plural, text);
+	s->known = s->denied = true;
 }
 
 static void on_object(enum watch_event event, json_t *object, const char *text, void *arg)
 {
 	struct slot *s = arg, *of = object ? slot_of_object(s, object) : NULL;
-	(void)text;
 	switch (event) {
 	case WATCH_BEGIN:
+		s->full = false;
 		for (of = s; of; of = of->next)
 			of->seen = false;
 		return;
@@ -197,6 +246,7 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 		while ((of = of->next));
 		s->known = true;
 		s->denied = false;
+		s->n_failures = 0;
 		break;
 	case WATCH_DENIED:
 		s->known = s->denied = true;
@@ -209,6 +259,9 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 		s->known = true;
 		s->denied = false;
 		configs_discover(s->kind->configs); /* the kind may have been removed */
+		break;
+	case WATCH_FAILED:
+		slot_failed(s, text);
 		break;
 	}
 	if (s->known)
@@ -241,7 +294,8 @@ static void slot_close(struct slot *s)
 	free(s->name);
 	free(s->passed_why);
 	s->name = s->passed_why = NULL;
-	s->known = s->seen = s->denied = false;
+	s->known = s->seen = s->denied = s->full = false;
+	s->n_failures = 0;
 }
 
 static int slot_open(struct kind *k, enum level level)
@@ -266,11 +320,15 @@ static int slot_open(struct kind *k, enum level level)
 			   c->ns[k->ns], k->plural);
 	_free_ char *selector =
 		level == LEVEL_SELECTED
-			? str_printf("metadata.name!=default,metadata.name!=node.%s", c->node)
+			? str_printf("metadata.name!=default,metadata.name!=node.%s%s%s", c->node,
+				     c->group ? ",metadata.name!=group." : "",
+				     c->group ? c->group : "")
 		: s->name ? str_printf("metadata.name=%s", s->name)
 			  : NULL;
 	if (path && selector)
-		s->watch = watch_new(c->config.kube, path, selector, on_object, s);
+		s->watch = watch_new_labelled(c->config.kube, path, selector,
+					      level == LEVEL_SELECTED ? SELECTED_LABELS : NULL,
+					      on_object, s);
 	return s->watch ? 0 : -ENOMEM;
 }
 
@@ -300,7 +358,7 @@ static int add_kind(struct configs *c, const char *plural, unsigned ns, bool con
 		k->slots[i].level = i;
 	c->kinds[c->n_kinds++] = k;
 	int r = slot_open(k, LEVEL_NODE);
-	if (!r)
+	if (!r && c->group_known)
 		r = slot_open(k, LEVEL_SELECTED);
 	return r || !c->group_known ? r : slot_open(k, LEVEL_SHARED);
 }
@@ -654,12 +712,27 @@ static void configs_choose(struct configs *c)
 		configs_pass_others(c, s);
 }
 
-static void change_group(struct configs *c)
+/* Watches the objects that concern the node with its present labels and group. */
+static void change_labels(struct configs *c)
 {
-	c->group_changed = false;
 	for (unsigned i = 0; i < c->n_kinds; i++)
-		if (slot_open(c->kinds[i], LEVEL_SHARED))
+		if ((c->group_changed && slot_open(c->kinds[i], LEVEL_SHARED)) ||
+		    (c->labels_changed && slot_open(c->kinds[i], LEVEL_SELECTED)))
 			log_error("%s: out of memory", c->kinds[i]->plural);
+	c->group_changed = c->labels_changed = false;
+}
+
+/* Reports kinds with too many objects for this node. */
+static void configs_tell_full(const struct configs *c)
+{
+	_free_ char *text = NULL;
+	for (unsigned i = 0; !text && i < c->n_kinds; i++)
+		if (c->kinds[i]->slots[LEVEL_SELECTED].full)
+			text = str_printf("%s: more than %u objects select node %s by their "
+					  "nodeSelector, further ones are ignored: delete some, or "
+					  "add labels to their nodeSelector",
+					  c->kinds[i]->plural, SELECTED_MAX, c->node);
+	kube_set_problem(c->config.kube, "nodeSelector", text);
 }
 
 static void configs_settle(void *arg)
@@ -667,8 +740,9 @@ static void configs_settle(void *arg)
 	struct configs *c = arg;
 	if (c->sending || c->retired)
 		return; /* the pending answer calls this function again */
-	if (c->group_changed)
-		change_group(c);
+	if (c->group_changed || c->labels_changed)
+		change_labels(c);
+	configs_tell_full(c);
 	configs_choose(c);
 }
 
@@ -719,6 +793,7 @@ void configs_set_group(struct configs *c, const char *group)
 		log_info("this node belongs to the group %s", group);
 	free(c->group);
 	c->group = group ? strdup(group) : NULL;
+	c->labels_changed |= !c->group_known;
 	c->group_known = c->group_changed = true;
 	settle_later(c, 0);
 }
@@ -731,6 +806,7 @@ void configs_node_seen(struct configs *c, const json_t *node)
 		return;
 	json_decref(c->labels);
 	c->labels = json_incref(labels);
+	c->labels_changed = true;
 	settle_later(c, SETTLE_MS);
 }
 

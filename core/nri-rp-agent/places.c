@@ -235,7 +235,7 @@ static void on_slice(enum watch_event event, json_t *object, const char *text, v
 		places_take(s, object, event == WATCH_GONE);
 	} else if (event == WATCH_LISTED) {
 		places_listed(s);
-	} else {
+	} else if (event != WATCH_FAILED) {
 		(void)snprintf(s->why_not, sizeof s->why_not, "%s", text);
 		places_settle(s);
 	}

@@ -306,6 +306,7 @@ static void on_pod(enum watch_event event, json_t *object, const char *text, voi
 		break;
 	case WATCH_DENIED:
 	case WATCH_NO_KIND:
+	case WATCH_FAILED:
 		return;
 	}
 	tell_soon(f);

@@ -23,7 +23,7 @@ enum state { LISTING, WATCHING, RESTING };
 
 struct watch {
 	struct kube *kube;
-	char *path, *selector; /* path and selector as a part of a query; "": none */
+	char *path, *selector; /* path and selectors as a part of a query; "": none */
 	const char *key; /* separate key of the watch problem; NULL: the path */
 	watch_fn fn;
 	void *arg;
@@ -169,6 +169,7 @@ static void watch_failed(struct watch *w, int error, const char *text)
 		list_anew(w);
 	}
 	watch_rest(w, kube_backoff_next_ms(&w->backoff));
+	w->fn(WATCH_FAILED, NULL, text, w->arg);
 }
 
 /* ---- watching -------------------------------------------------------------------------------- */
@@ -318,18 +319,26 @@ static void ask_again(void *arg)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static char *selector_query(const char *selector)
+static char *selector_query(const char *fields, const char *labels)
 {
-	if (!selector)
-		return strdup("");
-	char *escaped = curl_easy_escape(NULL, selector, 0);
-	char *query = escaped ? str_printf("&fieldSelector=%s", escaped) : NULL;
-	curl_free(escaped);
+	char *f = curl_easy_escape(NULL, fields ? fields : "", 0);
+	char *l = curl_easy_escape(NULL, labels ? labels : "", 0);
+	char *query = f && l ? str_printf("%s%s%s%s", fields ? "&fieldSelector=" : "", f,
+					  labels ? "&labelSelector=" : "", l)
+			     : NULL;
+	curl_free(f);
+	curl_free(l);
 	return query;
 }
 
 struct watch *watch_new(struct kube *k, const char *path, const char *field_selector, watch_fn fn,
 			void *arg)
+{
+	return watch_new_labelled(k, path, field_selector, NULL, fn, arg);
+}
+
+struct watch *watch_new_labelled(struct kube *k, const char *path, const char *field_selector,
+				 const char *label_selector, watch_fn fn, void *arg)
 {
 	struct watch *w = calloc(1, sizeof *w);
 	if (!w)
@@ -339,7 +348,7 @@ struct watch *watch_new(struct kube *k, const char *path, const char *field_sele
 	w->fn = fn;
 	w->arg = arg;
 	w->path = strdup(path);
-	w->selector = selector_query(field_selector);
+	w->selector = selector_query(field_selector, label_selector);
 	w->timer = loop_timer_new(kube_loop(k), ask_again, w);
 	if (!w->path || !w->selector || !w->timer)
 		return watch_free(w);

@@ -28,12 +28,13 @@ enum watch_event {
 	WATCH_LISTED, /* the list is complete */
 	WATCH_DENIED, /* the agent lacks the right, or the kind seems not to exist */
 	WATCH_NO_KIND, /* the kind does not exist: still missing after DENIED_MS */
+	WATCH_FAILED, /* another failure; the watch tries again */
 };
 
 struct watch;
 /* Receives an event of a watch. object: set with WATCH_OBJECT and WATCH_GONE, valid during the
- * call. text: the problem, set with WATCH_DENIED and WATCH_NO_KIND. The callback must not free the
- * watch. */
+ * call. text: the problem, set with WATCH_DENIED, WATCH_NO_KIND and WATCH_FAILED. The callback
+ * must not free the watch. */
 typedef void (*watch_fn)(enum watch_event event, json_t *object, const char *text, void *arg);
 
 /*
@@ -42,6 +43,9 @@ typedef void (*watch_fn)(enum watch_event event, json_t *object, const char *tex
  */
 struct watch *watch_new(struct kube *k, const char *path, const char *field_selector, watch_fn fn,
 			void *arg);
+/* Creates a watch that also has a label selector, such as "app!=web"; NULL: any labels. */
+struct watch *watch_new_labelled(struct kube *k, const char *path, const char *field_selector,
+				 const char *label_selector, watch_fn fn, void *arg);
 /* Suppresses problem reports about an unavailable resource. */
 void watch_set_optional(struct watch *w);
 /* Reports the problem of the watch under a key of its own, a constant text, which ends with the

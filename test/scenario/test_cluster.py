@@ -9,7 +9,7 @@ import pytest
 
 from apiserver import ApiServer
 from kubelet import Agent
-from simnode import BUILD, ctr, eventually
+from simnode import BUILD, INSTRUMENTED, ctr, eventually
 
 KINDS = {'balloonspolicies': 'BalloonsPolicy', 'topologyawarepolicies': 'TopologyAwarePolicy'}
 NS, NODE = 'nri', 'n1'
@@ -243,6 +243,55 @@ def test_nodes_follow_an_object_by_their_labels(cluster):
     c.has_verdict('Success', 3, name='canary')
     labels()
     c.has_verdict('Success', 1)
+
+
+def test_objects_for_other_nodes_cost_no_memory(cluster):
+    """40 MB of them; those with the label config.nri/selected=false are not even sent."""
+    c = cluster()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.has_verdict('Success', 1)
+    before, large = memory_of(c.agent), 'x' * 100000
+    for i in range(400):
+        c.api.put(CRS, NS, 'other-%d' % i, balloons(3, nodeSelector={'pool': 'p%d' % i}, **({} if i == 7 else {'comment': large})))
+    c.api.put(CRS, NS, 'zone', balloons(4, nodeSelector={'zone': 'a'}))
+    for labels in ({'zone': 'a'}, {'zone': 'a', 'pool': 'p7'}, {}):
+        c.api.put('nodes', None, NODE, {'metadata': {'labels': labels}})
+        name = 'other-7' if 'pool' in labels else 'zone' if labels else 'default'
+        eventually(lambda n=name: (c.verdict(name=n) or {}).get('status') == 'Success', 60)
+    assert INSTRUMENTED or memory_of(c.agent) - before < 20 << 20
+    sent = c.api.sent
+    for i in range(100):
+        c.api.put(CRS, NS, 'node.other-%d' % i, {**balloons(3, comment=large), 'metadata': {'labels': {'config.nri/selected': 'false'}}})
+    c.api.put(CRS, NS, 'default', balloons(3))
+    c.has_verdict('Success', 2)
+    assert c.api.sent - sent < 1 << 20
+
+
+def test_too_many_objects_that_select_the_node(cluster):
+    c = cluster(labels={'pool': 'new'})
+    for i in range(70):
+        c.api.put(CRS, NS, 'canary-%02d' % i, balloons(2, nodeSelector={'pool': 'new'}))
+    c.has_verdict('Success', 1, name='canary-00')
+    eventually(lambda: ['more than 64 objects select node n1 by their nodeSelector' in p for p in c.status()['problems']] == [True])
+    for i in range(65):
+        c.api.delete(CRS, NS, 'canary-%02d' % i)
+    eventually(lambda: (c.verdict(name='canary-65') or {}).get('status') == 'Success', 60)
+    eventually(lambda: c.status()['problems'] == [])
+
+
+def test_objects_with_a_selector_that_cannot_be_listed(cluster):
+    """The others configure the node after some failures, and those with a selector once they can be listed."""
+    c = cluster(labels={'pool': 'new'})
+    c.agent.stop()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.api.put(CRS, NS, 'canary', balloons(3, nodeSelector={'pool': 'new'}))
+    c.api.fault(lambda h: h.fail(500, 'no'), times=1 << 30, when=lambda m, p, q: p.endswith(CRS) and '!=' in q.get('fieldSelector', ''))
+    c.agent.start()
+    c.has_verdict('Success', 1)
+    assert CRS + ': objects with a nodeSelector are ignored until they can be listed' in c.agent.read_log()
+    with c.api.lock:
+        c.api.faults.clear()
+    c.has_verdict('Success', 1, name='canary')
 
 
 def test_a_selector_that_is_no_map_of_labels(cluster):
