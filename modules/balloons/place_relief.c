@@ -52,7 +52,7 @@ static bool members_may_move(struct rp_instance *inst, const struct balloon *b, 
 	return true;
 }
 
-static int64_t memory_of(const struct balloon *b)
+static int64_t place_relief_memory(const struct balloon *b)
 {
 	int64_t sum = 0;
 	for (uint32_t i = 0; i < b->n_members; i++)
@@ -97,7 +97,7 @@ static bool place_relief_accept(void *ctx, uint64_t key, struct relief_item *ret
 {
 	const struct balloon_relief *own = ctx;
 	const struct balloon *b = place_relief_balloon(own, key);
-	ret->cost = RELIEF_COST_EXCLUSIVE + memory_of(b);
+	ret->cost = RELIEF_COST_EXCLUSIVE + place_relief_memory(b);
 	return members_may_move(own->inst, b, true);
 }
 

@@ -160,7 +160,8 @@ static int32_t set_cores(const struct modhost *h, struct rp_plan *p)
 			return modhost_fail_at(
 				h, t->at, -RP_EINVAL,
 				"balloon type %s: maxCPUs %lld is no number of whole "
-				"cores of %u CPUs, and isolation.siblings is own",
+				"cores, and isolation.siblings is own: set a multiple of "
+				"%u",
 				t->name, (long long)t->max_cpus, threads);
 	}
 	return 0;

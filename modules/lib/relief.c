@@ -3,7 +3,6 @@
  * containers. */
 #include <nri-rp/lib/relief.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <nri-rp/lib/ctr.h>
@@ -198,20 +197,6 @@ int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
-struct relief_candidate {
-	int64_t rank, size;
-	uint64_t key;
-};
-
-/* The best candidates of a unit that were not checked before, by relief_rank() and key. */
-struct relief_candidates {
-	int64_t lacks;
-	uint32_t max_moves;
-	struct relief_candidate list[RELIEF_CANDIDATES_MAX], last; /* last: the last checked one */
-	uint32_t n, n_items;
-	bool all; /* the list is complete: no further candidates are added */
-};
-
 static bool candidate_precedes(const struct relief_candidate *a, const struct relief_candidate *b)
 {
 	return a->rank < b->rank || (a->rank == b->rank && a->key < b->key);
@@ -257,9 +242,7 @@ static void candidates_check(struct relief_question *q, uint32_t unit)
 
 int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uint32_t max_moves)
 {
-	q->candidates = calloc(RELIEF_UNITS_MAX, sizeof *q->candidates);
-	if (!q->candidates)
-		return -RP_ENOMEM;
+	memset(q->candidates, 0, sizeof q->candidates);
 	for (uint32_t i = 0; i < q->n_units; i++) {
 		q->candidates[i].lacks = size - q->units[i].free;
 		q->candidates[i].max_moves = max_moves;
@@ -272,8 +255,6 @@ int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uin
 			more = more || !q->candidates[i].all;
 		}
 	}
-	free(q->candidates);
-	q->candidates = NULL;
 	int32_t n = relief_find(q->units, q->n_units, q->items, q->n_items, size, wanted, max_moves,
 				q->moves, &q->unit);
 	q->n_moves = n > 0 ? (uint32_t)n : 0;

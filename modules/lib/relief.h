@@ -67,6 +67,20 @@ int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
  */
 int64_t relief_rank(int64_t size, int64_t lacks, uint32_t moves);
 
+struct relief_candidate {
+	int64_t rank, size;
+	uint64_t key;
+};
+
+/* The best candidates of a unit that were not checked before, by relief_rank() and key. */
+struct relief_candidates {
+	int64_t lacks;
+	uint32_t max_moves;
+	struct relief_candidate list[RELIEF_CANDIDATES_MAX], last; /* last: the last checked one */
+	uint32_t n, n_items;
+	bool all; /* the list is complete: no further candidates are added */
+};
+
 /* A search whose items the policy names by keys: the handle of a container, or an index. */
 struct relief_question {
 	uint32_t n_units;
@@ -84,13 +98,14 @@ struct relief_question {
 	uint32_t n_items, n_moves;
 	struct relief_move moves[RELIEF_MOVES_MAX];
 	uint32_t unit; /* the unit that has room after the moves */
-	struct relief_candidates *candidates; /* only during relief_ask() */
+	struct relief_candidates candidates[RELIEF_UNITS_MAX]; /* used by relief_ask() itself */
 };
 
 /* Finds items and moves. The caller has set the units and the functions; everything else is zero.
- * Returns the number of moves, -RP_ENOSPC if there are none, or -RP_ENOMEM. */
+ * Returns the number of moves, or -RP_ENOSPC if there are none. */
 int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uint32_t max_moves);
-/* Offers one container. Equal calls of `offer` pass the same keys; keys are at least 1. */
+/* Offers one container. Each call of `offer` must name the same containers by the same
+ * keys; keys are at least 1. */
 void relief_offer(struct relief_question *q, uint32_t unit, int64_t size, uint64_t key);
 
 /* ---- configuration --------------------------------------------------------------------------- */

@@ -12,8 +12,7 @@ struct qos_relief {
 	struct rp_instance *inst;
 	rp_pod but; /* the pod that needs room */
 	struct room room; /* CPUs that all other pods leave to the pod */
-	/* Units are indexes of the plan's nodes, keys are indexes of entries in the table plus 1.
-	 */
+	/* Units are indexes of nodes in the plan, keys are indexes of entries plus 1. */
 	struct relief_question q;
 	struct ask asks[RELIEF_MOVES_MAX];
 };

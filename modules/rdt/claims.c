@@ -83,8 +83,9 @@ int32_t rdt_claims_allocate(const struct modhost *h, const struct rdt_config *c,
 		return modhost_no_memory(h);
 	if (w.n >= k->max_claims)
 		return modhost_fail(h, -RP_ENOSPC,
-				    "RDT class %s has %lld claims, as maxClaims has it", k->name,
-				    (long long)w.n);
+				    "RDT class %s has %lld claims, as many as its maxClaims "
+				    "allows: raise maxClaims or delete a claim of the class",
+				    k->name, (long long)w.n);
 	return h->cache->set_text(h->ctx, txn, claim, RP_F_RDT_CLASS, k->name);
 }
 
@@ -96,9 +97,9 @@ static void claims_check(void *arg, rp_ctr ctr)
 	const struct rdt_class *k = class && *class ? rdt_config_class(w->c, class) : NULL;
 	if (class && *class && (!k || !k->max_claims) && !w->result)
 		w->result = modhost_fail(w->h, -RP_EINVAL,
-					 "claim %s/%s would lose its RDT class %s, which claims "
-					 "could not have any more: delete the pods that use the "
-					 "claim first",
+					 "claim %s/%s would lose its RDT class %s, which does not "
+					 "exist or does not allow claims: delete the pods that use "
+					 "the claim first",
 					 info.pod_namespace, info.pod_name, class);
 }
 

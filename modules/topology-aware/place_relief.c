@@ -16,7 +16,7 @@ struct relief_plan {
 	rp_ctr ctr; /* the container that needs room */
 	struct relief_question q; /* keys are handles of containers */
 	uint32_t pools[RELIEF_UNITS_MAX]; /* index of the pool of each unit */
-	struct grant *grants[RELIEF_MOVES_MAX]; /* former grant of each moved container */
+	struct grant *grants[RELIEF_MOVES_MAX]; /* previous grant of each moved container */
 };
 
 /* ---- units and items ------------------------------------------------------------------------- */

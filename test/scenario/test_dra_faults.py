@@ -382,7 +382,7 @@ def test_claims_that_come_and_go(claims, config):
     after = memory_of(c.agent), daemon_memory(c.node)
     assert after[0] - before[0] < MEMORY and after[1] - before[1] < MEMORY
     log = store.stat().st_size
-    c.node.restart()  # which writes the store anew, as a log that has become long does
+    c.node.restart()  # which writes the store again, as a log that has become long does
     stored = empty, store.stat().st_size
     print('%d claims in %.0f s; bytes of agent and daemon: %s -> %s, of the store: %s -> %s, before its compaction %d' %
           (churn.n, time.monotonic() - began, before, after, *stored, log))
