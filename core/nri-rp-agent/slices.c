@@ -196,9 +196,12 @@ static void slices_on_schema(const struct kube_answer *answer, void *arg)
 	s->schema = NULL;
 	s->asked = !answer->error || answer->error == -EACCES || answer->error == -ENOENT;
 	s->mapped = json_object_get(device, MAPPING) != NULL;
-	if (s->mapped)
+	if (s->mapped) {
 		slices_map(s->devices);
-	slices_write(s);
+		slices_renew(s, 0);
+	} else {
+		slices_write(s);
+	}
 }
 
 /* Asks the API server for the fields of devices. It refuses a slice with an unknown field. */
@@ -239,6 +242,7 @@ int slices_take(struct slices *s, const Agent__PublishedRequest *m)
 		return -ENOMEM;
 	if (s->mapped)
 		slices_map(devices);
+	slices_ask_schema(s); /* again after a temporary failure, also for the same devices */
 	if (s->devices && json_equal(devices, s->devices)) {
 		json_decref(devices);
 		return 0;
@@ -251,7 +255,6 @@ int slices_take(struct slices *s, const Agent__PublishedRequest *m)
 		if (s->watch)
 			watch_set_key(s->watch, LOG_SOURCE);
 	}
-	slices_ask_schema(s);
 	slices_renew(s, 0);
 	return s->watch ? 0 : -ENOMEM;
 }

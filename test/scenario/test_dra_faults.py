@@ -297,6 +297,25 @@ def test_resources_of_the_node_are_mapped_where_the_api_server_knows_the_field(m
         assert all('nodeAllocatableResources' in d for d in c.devices().values())
 
 
+def test_query_for_the_field_is_repeated_after_a_failure(make_node, tmp_path):
+    """Also if the devices have not changed."""
+    with Claims(make_node, tmp_path, config={**STATIC, 'dra': {'enabled': False}}) as c:
+        c.runs('static')
+        path = '/openapi/v3/apis/resource.k8s.io/v1'
+        fields = {'components': {'schemas': {'io.k8s.api.resource.v1.Device': {'properties': {'nodeAllocatableResources': {}}}}}}
+        c.api.fault(lambda handler: handler.fail(500, 'in trouble'), when=lambda method, at, query: at == path)
+        c.base['dra'] = {'enabled': True}
+        c.reconfigure()
+        c.ready()
+        before = c.api.find(SLICES, None, SLICE)['spec']
+        assert not any('nodeAllocatableResources' in d for d in before['devices'])
+        c.api.fault(lambda handler: handler.answer(200, fields), when=lambda method, at, query: at == path)
+        c.node.restart()
+        eventually(lambda: all('nodeAllocatableResources' in d for d in c.devices().values()))
+        assert c.api.find(SLICES, None, SLICE)['spec']['pool']['generation'] > before['pool']['generation']
+        assert {name: d['capacity'] for name, d in c.devices().items()} == {d['name']: d['capacity'] for d in before['devices']}
+
+
 def test_slices_under_churn(claims):
     """At most one write in 5 seconds, however often the capacity changes."""
     c = claims()
