@@ -87,6 +87,21 @@ def test_class_of_a_claim_survives_restarts(claims):
     c.reconfigure()
 
 
+def test_parts_of_a_claim(claims):
+    """One RDT class for a claim, and the same parts in the same order."""
+    c = claims(config=rdt(gold=GOLD, silver={**GOLD, 'l3Allocation': '20%'}), before=lambda node: add_resctrl(node, ('gold', 'silver')))
+    both = c.put('both', **of_class(), pods=[POD], more=[of_class('silver', request='more')])
+    assert 'claim default/both: has the RDT classes gold and silver: request one' in c.prepare(both).error
+    assert c.node.ctl('claims') == [] and not c.files()
+    part = {'device': 'cpu-node-0', 'request': 'more', 'consumedCapacity': {'cpu': '2'}}
+    twice = c.put('twice', **of_class(), pods=[POD], more=[part, part])
+    assert not c.prepare(twice).error
+    c.node.create('web', ctr('c0', '1', '64Mi', cdi=[cdi(twice)]), uid=POD)
+    assert 'claim default/twice, device cpu-node-0' in json.dumps(c.node.ctl('explain', 'web/c0'))
+    c.api.put(CLAIMS, 'default', 'twice', allocated(NODE, **{'cpu': None, **of_class()}, pods=[POD], more=[part, {**part, 'device': 'cpu-node-1'}]))
+    assert 'is allocated already, from device rdt-gold with 0 CPUs: delete its pods' in c.prepare(twice).error
+
+
 @policies
 def test_several_devices(claims, config):
     """All of them in one transaction, and the containers get all of them. The machine has memory nodes of devices."""

@@ -63,17 +63,14 @@ struct blob *claim_class(const struct ctr *claim)
 
 bool claim_has_parts(const struct ctr *claim, const struct claim_part *parts, uint32_t n)
 {
-	uint32_t found = 0, n_has = 0;
-	for (const struct ctr *ctr = claim->pod->ctrs; ctr; ctr = ctr->pod_next, n_has++)
-		for (uint32_t i = 0; i < n; i++)
-			if (str_eq(ctr->device, parts[i].device) &&
-			    ctr->wanted.cpu_request == parts[i].cpus * 1000 &&
-			    ctr->wanted.mem_request == parts[i].memory &&
-			    hugepages_equal(ctr, &parts[i].huge)) {
-				found++;
-				break;
-			}
-	return found == n && n_has == n;
+	const struct ctr *ctr = claim->pod->ctrs;
+	for (uint32_t i = 0; i < n; i++, ctr = ctr->pod_next)
+		if (!ctr || !str_eq(ctr->device, parts[i].device) ||
+		    ctr->wanted.cpu_request != parts[i].cpus * 1000 ||
+		    ctr->wanted.mem_request != parts[i].memory ||
+		    !hugepages_equal(ctr, &parts[i].huge))
+			return false;
+	return !ctr;
 }
 
 int claim_set_users(struct ctr *claim, const char *users)

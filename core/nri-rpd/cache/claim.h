@@ -48,7 +48,7 @@ struct ctr *claim_first(struct ctr *part);
 bool claim_is_controlled(const struct ctr *ctr);
 /* Returns the RDT class that a claim gives its containers; NULL: none. */
 struct blob *claim_class(const struct ctr *claim);
-/* Returns true if the claim has exactly these parts. */
+/* Returns true if the claim has exactly these parts, in this order. */
 bool claim_has_parts(const struct ctr *claim, const struct claim_part *parts, uint32_t n);
 /* Inserts a claim without a decision. -EINVAL, -ENOSPC and -ENOMEM as cache_put_ctr(). */
 int claim_put(struct cache *c, const struct claim_desc *desc, struct ctr **ret, struct err *err);

@@ -88,12 +88,13 @@ static struct iset *claims_union(struct pipeline *p, const struct ctr *claim, si
 	return n > 1 ? intern_get(cache_sets(p->env.cache), rp_ids_of(&all)) : intern_ref(one);
 }
 
-static bool claims_has_cpus(const struct ctr *claim)
+/* Returns the first part of a claim that has CPUs; NULL: none. */
+static const struct ctr *claims_with_cpus(const struct ctr *claim)
 {
 	const struct ctr *part = claim->pod->ctrs;
 	while (part && !txn_view(part)->exclusive)
 		part = part->pod_next;
-	return part != NULL;
+	return part;
 }
 
 static int claims_take_cpus(struct pipeline *p, struct ctr *ctr, struct ctr *claim,
@@ -116,7 +117,7 @@ static int claims_take_cpus(struct pipeline *p, struct ctr *ctr, struct ctr *cla
 	d->confined = false;
 	d->policy = d->group = 0;
 	claims_note(p, ctr, "CPUs %s of claim %s/%s, device %s", cpus->text, claim->pod->ns,
-		    claim->pod->name, claim->device);
+		    claim->pod->name, claims_with_cpus(claim)->device);
 	return 0;
 }
 
@@ -135,7 +136,7 @@ int claims_stage(struct pipeline *p, struct ctr *ctr, struct err *err)
 		txn_put_blob(&d->rdt_class, blob_ref(class));
 		claims_note(p, ctr, "RDT class of claim %s/%s", claim->pod->ns, claim->pod->name);
 	}
-	if (!claims_has_cpus(claim))
+	if (!claims_with_cpus(claim))
 		return 0;
 	r = claims_take_cpus(p, ctr, claim, d, err);
 	return r ? r : 1;
@@ -208,13 +209,28 @@ static int claims_allocate_part(struct pipeline *p, struct ctr *part, struct err
 		       (long long)(d->needs.cpu_request / 1000));
 }
 
+/* Refuses a claim with several RDT classes: a container has one. */
+static int claims_check_class(const struct ctr *claim, struct err *err)
+{
+	const struct blob *class = claim_class(claim);
+	for (const struct ctr *part = claim->pod->ctrs; part; part = part->pod_next) {
+		const struct blob *other = txn_view(part)->rdt_class;
+		if (other && !blob_equal(class, other))
+			return err_set(err, -EINVAL,
+				       "claim %s/%s: has the RDT classes %s and %s: request one",
+				       claim->pod->ns, claim->pod->name, blob_text(class),
+				       blob_text(other));
+	}
+	return 0;
+}
+
 static int claims_allocate(struct pipeline *p, void *arg, struct err *err)
 {
 	struct ctr *claim = arg;
 	int r = 0;
 	for (struct ctr *part = claim->pod->ctrs; part && !r; part = part->pod_next)
 		r = claims_allocate_part(p, part, err);
-	return r;
+	return r ? r : claims_check_class(claim, err);
 }
 
 static void claims_forget(struct pipeline *p, struct ctr *claim)
@@ -239,7 +255,8 @@ static int claims_repeat(struct pipeline *p, struct ctr *claim, const struct cla
 	if (!str_eq(claim->pod->ns, desc->ns) || !str_eq(claim->pod->name, desc->name) ||
 	    !claim_has_parts(claim, desc->parts, desc->n_parts))
 		return err_set(err, -EINVAL,
-			       "claim %s/%s is allocated already, from device %s with %lld CPUs",
+			       "claim %s/%s is allocated already, from device %s with %lld CPUs: "
+			       "delete its pods, or wait until it is unprepared",
 			       claim->pod->ns, claim->pod->name, claim->device,
 			       (long long)(claim->wanted.cpu_request / 1000));
 	if (claim_set_users(claim, desc->users))
@@ -305,29 +322,32 @@ static bool claims_is_used(const struct ctr *claim)
 }
 
 /* Releases the parts of controllers, and takes the RDT class from running containers. */
-static int claims_release_controlled(struct pipeline *p, struct ctr *claim, struct err *err)
+static void claims_release_controlled(struct pipeline *p, struct ctr *claim)
 {
-	int r = 0;
 	bool class = claim_class(claim) != NULL;
-	for (struct ctr *part = claim->pod->ctrs; part && !r; part = part->pod_next) {
+	for (struct ctr *part = claim->pod->ctrs; part; part = part->pod_next) {
 		struct instance *owner = claim_is_controlled(part) ? claims_owner(p, part) : NULL;
-		r = owner ? instance_release(owner, part, err) : 0;
+		struct err err = ERR_INIT;
+		int r = owner ? instance_release(owner, part, &err) : 0;
+		if (r)
+			log_error("claim %s/%s: device %s: %s", part->pod->ns, part->pod->name,
+				  part->device, err_text(&err, r));
 	}
-	for (struct ctr *ctr = claim->sharers; class && ctr && !r; ctr = ctr->sharer_next) {
+	for (struct ctr *ctr = claim->sharers; class && ctr; ctr = ctr->sharer_next) {
 		struct decision *d = ctr_live(ctr->cur.state) ? txn_stage(p->txn, ctr) : NULL;
 		if (!d)
 			continue;
 		txn_put_blob(&d->rdt_class, NULL);
 		txn_put_blob(&d->degraded, blob_str("its claim was released while it runs"));
 	}
-	return r;
 }
 
 /* Releases all parts of a claim without CPUs that containers use. */
 static int claims_release(struct pipeline *p, void *arg, struct err *err)
 {
 	struct ctr *claim = arg;
-	int r = claims_release_controlled(p, claim, err);
+	int r = 0;
+	claims_release_controlled(p, claim);
 	for (struct ctr *part = claim->pod->ctrs; part && !r; part = part->pod_next)
 		r = decide_stage_release(p, part, err);
 	return r;
@@ -339,8 +359,8 @@ static int claims_revoke(struct pipeline *p, void *arg, struct err *err)
 {
 	struct ctr *claim = arg, *ctr;
 	struct decision *d;
-	int r = claims_release_controlled(p, claim, err);
-	for (struct ctr *part = claim->pod->ctrs; part && !r; part = part->pod_next) {
+	claims_release_controlled(p, claim);
+	for (struct ctr *part = claim->pod->ctrs; part; part = part->pod_next) {
 		d = txn_stage(p->txn, part);
 		if (!d)
 			return err_errno(err, -ENOMEM, "claim %s", claim->pod->name);
@@ -356,7 +376,7 @@ static int claims_revoke(struct pipeline *p, void *arg, struct err *err)
 		claims_note(p, ctr, "claim %s/%s was released while the container runs",
 			    claim->pod->ns, claim->pod->name);
 	}
-	r = p->policy && !r ? instance_sync(p->policy, err) : r;
+	int r = p->policy ? instance_sync(p->policy, err) : 0;
 	for (ctr = claim->sharers; ctr && !r; ctr = ctr->sharer_next) {
 		if (!claims_is_user(ctr))
 			continue;
