@@ -18,14 +18,20 @@ static const char *list_text(const struct rp_instance *inst, const struct rp_ctr
 	return inst->h.cache->pod_annotation(inst->h.ctx, info->pod, key);
 }
 
-static int32_t check_cores(const struct rp_instance *inst, const char *key, struct rp_ids cpus)
+/* Stores the CPUs that containers of other pods have because a scheduler chose them. */
+static void followed_by_others(struct rp_instance *inst, const struct looked *c,
+			       struct rp_idset *ret)
 {
-	if (isolation_permits(&inst->h, &inst->plan->isolation, cpus))
-		return 0;
-	return modhost_fail(&inst->h, -RP_EINVAL,
-			    "annotation %s: names parts of cores, and isolation.siblings is own: "
-			    "name all CPUs of each core",
-			    key);
+	struct ctr_list list = {0};
+	rp_idset_clear(ret);
+	int32_t n = inst->plan->isolation.follow ? ctr_list(&inst->h, &list, RP_ORDER_CREATED) : 0;
+	for (int32_t i = 0; i < n; i++) {
+		struct rp_ctr_info other;
+		if (!ctr_info(&inst->h, list.ctrs[i], &other) && other.pod != c->info.pod &&
+		    record_follows(inst, &other))
+			rp_idset_or(ret, rp_ids_of(ret), other.cpus);
+	}
+	ctr_list_free(&list);
 }
 
 /* Stores the CPUs that a scheduler chose. With `had`, the container may already have them. */
@@ -39,7 +45,8 @@ static int32_t followed_cpus(struct rp_instance *inst, const struct looked *c, b
 				  .taken = rp_ids_none()};
 	int32_t r = follow_cpus(&inst->h, c->info.pod, &l, ret);
 	if (!r)
-		r = check_cores(inst, FOLLOW_ANNOTATION, rp_ids_of(ret));
+		r = isolation_check_named(&inst->h, &p->isolation, FOLLOW_ANNOTATION,
+					  rp_ids_of(ret));
 	if (r ||
 	    (had && record_follows(inst, &c->info) && rp_ids_equal(c->info.cpus, rp_ids_of(ret))) ||
 	    follow_shares(&inst->h, &c->info, rp_ids_of(ret)))
@@ -68,16 +75,26 @@ int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_i
 	bool offline = !rp_ids_empty(rp_ids_of(&wrong));
 	if (!offline)
 		rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(&p->cpus.available));
-	if (rp_ids_empty(rp_ids_of(&wrong)))
-		return check_cores(inst, p->named_key, rp_ids_of(ret));
-	return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not %s: %s", p->named_key,
-			    offline ? "online" : "available", cpulist_few(rp_ids_of(&wrong), few));
+	if (!rp_ids_empty(rp_ids_of(&wrong)))
+		return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not %s: %s", p->named_key,
+				    offline ? "online" : "available",
+				    cpulist_few(rp_ids_of(&wrong), few));
+	followed_by_others(inst, c, &wrong);
+	rp_idset_and(&wrong, rp_ids_of(&wrong), rp_ids_of(ret));
+	if (!rp_ids_empty(rp_ids_of(&wrong)))
+		return modhost_fail(
+			h, -RP_EINVAL,
+			"annotation %s: CPU(s) that the scheduler chose for another pod: "
+			"%s",
+			p->named_key, cpulist_few(rp_ids_of(&wrong), few));
+	return isolation_check_named(h, &p->isolation, p->named_key, rp_ids_of(ret));
 }
 
 bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret)
 {
 	const char *list = list_text(inst, &c->info, inst->plan->named_key);
 	char why[CPULIST_WHY_MAX];
+	struct rp_idset others;
 	uint32_t beyond = 0, n;
 	if (c->follows && followed_cpus(inst, c, true, ret)) {
 		rp_idset_clear(ret);
@@ -88,7 +105,9 @@ bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idse
 	if (!list || !cpulist_parse(list, ret, &beyond, why))
 		rp_idset_clear(ret);
 	n = rp_ids_count(rp_ids_of(ret));
+	followed_by_others(inst, c, &others);
 	rp_idset_and(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->cpus.available));
+	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&others));
 	return !beyond && rp_ids_count(rp_ids_of(ret)) == n &&
 	       isolation_permits(&inst->h, &inst->plan->isolation, rp_ids_of(ret));
 }

@@ -65,11 +65,9 @@ int32_t place_find(struct rp_instance *inst, const struct looked *c, struct rp_i
 	struct rp_idset free;
 	uint32_t need = n - rp_ids_count(keep);
 	rp_idset_clear(ret);
-	if (n != isolation_cores(&inst->plan->isolation, n))
-		return modhost_fail(&inst->h, -RP_ENOSPC,
-				    "%s%u CPUs are not whole cores of %u CPUs, and "
-				    "isolation.siblings is own",
-				    whose, n, inst->plan->isolation.threads);
+	int32_t r = isolation_check_number(&inst->h, &inst->plan->isolation, whose, n);
+	if (r)
+		return r;
 	pool_free(inst, c, &free);
 	rp_idset_andnot(&free, rp_ids_of(&free), avoid);
 	rp_idset_andnot(&free, rp_ids_of(&free), keep);

@@ -41,9 +41,16 @@ int64_t place_wanted(const struct rp_instance *inst, const struct rp_ctr_info *i
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
+/* Returns the number of CPUs of the cores that become exclusive as a whole. */
+static uint32_t core_size(const struct rp_plan *plan)
+{
+	const struct isolation_keys *k = &plan->settings.isolation;
+	return k->threads > 1 ? k->threads : plan->machine->threads;
+}
+
 static int32_t check_alignment(const struct rp_plan *plan, struct placing *p)
 {
-	uint32_t g = plan->machine->threads;
+	uint32_t g = core_size(plan);
 	if (!(plan->settings.options & OPT_FULL_PCPUS_ONLY) || p->n % g == 0)
 		return 0;
 	return place_refuse(
@@ -51,24 +58,27 @@ static int32_t check_alignment(const struct rp_plan *plan, struct placing *p)
 		(long long)p->n, g);
 }
 
-/* Keeps only the cores whose threads are all in the set and not reserved. */
-static void keep_whole_cores(const struct rp_plan *plan, struct rp_idset *cpus)
+/* Keeps only the cores whose threads are all in the set and not reserved, and that
+ * isolation.siblings allows. */
+static void keep_whole_cores(const struct rp_instance *inst, struct rp_idset *cpus)
 {
+	const struct rp_plan *plan = inst->plan;
 	struct rp_idset reserved;
 	machine_surround(plan->machine, MACHINE_CORE, rp_ids_of(&plan->reserved), &reserved);
 	rp_idset_andnot(cpus, rp_ids_of(cpus), rp_ids_of(&reserved));
 	machine_whole_cores(plan->machine, rp_ids_of(cpus), cpus);
+	isolation_narrow(&inst->h, &plan->settings.isolation, cpus);
 }
 
 /*
  * Checks that enough whole cores are free, and returns their CPUs. own: CPUs of a container that is
  * resized, counted as free.
  */
-static int32_t check_whole_cores(const struct rp_plan *plan, struct placing *p,
+static int32_t check_whole_cores(const struct rp_instance *inst, struct placing *p,
 				 struct rp_ids candidates, struct rp_ids own, struct rp_idset *ret)
 {
 	rp_idset_or(ret, candidates, own);
-	keep_whole_cores(plan, ret);
+	keep_whole_cores(inst, ret);
 	/* The container keeps its CPUs even if they are not whole cores. */
 	rp_idset_or(ret, rp_ids_of(ret), own);
 	uint32_t n_free = rp_ids_count(rp_ids_of(ret));
@@ -78,7 +88,7 @@ static int32_t check_whole_cores(const struct rp_plan *plan, struct placing *p,
 		p,
 		"SMT Alignment Error: not enough free physical CPUs: available physical "
 		"CPUs = %u, requested CPUs = %lld, CPUs per core = %u",
-		n_free, (long long)p->n, plan->machine->threads);
+		n_free, (long long)p->n, core_size(inst->plan));
 }
 
 /* Refuses a placement that would take the last shared CPU. */
@@ -174,7 +184,7 @@ static int take_isolated(struct rp_instance *inst, struct placing *p)
 	plan_free_isolated(plan, &inst->owners, &iso);
 	place_narrow(inst, &iso);
 	if (plan->settings.options & OPT_FULL_PCPUS_ONLY)
-		keep_whole_cores(plan, &iso);
+		keep_whole_cores(inst, &iso);
 	if (rp_ids_empty(rp_ids_of(&iso)))
 		return 0;
 	const char *reason = isolation_reason(inst, p);
@@ -214,7 +224,7 @@ static void place_describe(const struct rp_plan *plan, struct placing *p, struct
 
 /*
  * Returns the free CPUs that can become exclusive: shared CPUs without reserved ones, and isolated
- * CPUs if the shared CPUs are too few.
+ * CPUs if the shared CPUs are too few for n.
  */
 static void place_assignable(const struct rp_instance *inst, int64_t n, struct rp_idset *ret)
 {
@@ -224,7 +234,7 @@ static void place_assignable(const struct rp_instance *inst, int64_t n, struct r
 	struct rp_idset enough, iso;
 	rp_idset_copy(&enough, rp_ids_of(ret));
 	if (inst->plan->settings.options & OPT_FULL_PCPUS_ONLY)
-		keep_whole_cores(inst->plan, &enough);
+		keep_whole_cores(inst, &enough);
 	if (n <= rp_ids_count(rp_ids_of(&enough)))
 		return;
 	plan_free_isolated(inst->plan, &inst->owners, &iso);
@@ -238,7 +248,7 @@ void place_candidates(const struct rp_instance *inst, struct rp_idset *ret)
 	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->reserved));
 	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->iso));
 	if (inst->plan->settings.options & OPT_FULL_PCPUS_ONLY)
-		keep_whole_cores(inst->plan, ret);
+		keep_whole_cores(inst, ret);
 }
 
 int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placing *p)
@@ -247,12 +257,14 @@ int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placi
 	*p = (struct placing){.ctr = ctr, .n = n};
 	if (check_alignment(plan, p))
 		return -RP_ENOSPC;
-	if (take_isolated(inst, p))
+	struct rp_ctr_info info;
+	bool claim = !ctr_info(&inst->h, ctr, &info) && info.flags & RP_CTR_CLAIM;
+	if (!claim && take_isolated(inst, p))
 		return 0;
 	struct rp_idset candidates;
-	place_assignable(inst, n, &candidates);
+	place_assignable(inst, claim ? 0 : n, &candidates);
 	if ((plan->settings.options & OPT_FULL_PCPUS_ONLY) &&
-	    check_whole_cores(plan, p, rp_ids_of(&candidates), rp_ids_none(), &candidates))
+	    check_whole_cores(inst, p, rp_ids_of(&candidates), rp_ids_none(), &candidates))
 		return -RP_ENOSPC;
 	uint32_t n_free = rp_ids_count(rp_ids_of(&candidates));
 	if (n > n_free)
@@ -271,7 +283,7 @@ static int32_t place_do_grow(struct rp_instance *inst, struct rp_ids own, struct
 	plan_shared(plan, &inst->owners, &candidates);
 	rp_idset_andnot(&candidates, rp_ids_of(&candidates), rp_ids_of(&plan->reserved));
 	if (plan->settings.options & OPT_FULL_PCPUS_ONLY) {
-		if (check_whole_cores(plan, p, rp_ids_of(&candidates), own, &candidates))
+		if (check_whole_cores(inst, p, rp_ids_of(&candidates), own, &candidates))
 			return -RP_ENOSPC;
 		rp_idset_andnot(&candidates, rp_ids_of(&candidates), own);
 	}

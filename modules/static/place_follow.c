@@ -31,10 +31,9 @@ int32_t place_followed(struct rp_instance *inst, const struct rp_ctr_info *info,
 	int32_t r = follow_cpus(h, info->pod, &l, ret);
 	if (r)
 		return r;
-	if (!isolation_permits(h, &p->settings.isolation, rp_ids_of(ret)))
-		return modhost_fail(h, -RP_EINVAL,
-				    "annotation " FOLLOW_ANNOTATION ": names parts of cores, and "
-				    "isolation.siblings is own");
+	r = isolation_check_named(h, &p->settings.isolation, FOLLOW_ANNOTATION, rp_ids_of(ret));
+	if (r)
+		return r;
 	owners_take(&inst->owners, pod_set_owner(info->pod), rp_ids_of(&own));
 	plan_shared(p, &inst->owners, &shared);
 	if (rp_ids_subset(rp_ids_of(&shared), rp_ids_of(ret))) {

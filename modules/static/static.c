@@ -231,10 +231,17 @@ static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
+/* Stores the CPUs that claims can get. */
+static void static_claimable(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	plan_assignable(inst->plan, ret);
+	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->iso));
+}
+
 static int32_t devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
 {
 	struct rp_idset assignable;
-	plan_assignable(inst->plan, &assignable);
+	static_claimable(inst, &assignable);
 	const struct node_devices of = {.h = &inst->h,
 					.list = &inst->list,
 					.assignable = rp_ids_of(&assignable),
@@ -246,7 +253,7 @@ static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		     const char *device)
 {
 	struct rp_idset assignable, cpus;
-	plan_assignable(inst->plan, &assignable);
+	static_claimable(inst, &assignable);
 	const struct node_devices of = {.h = &inst->h,
 					.list = &inst->list,
 					.assignable = rp_ids_of(&assignable),

@@ -112,11 +112,9 @@ static int32_t take_exclusive(struct placing *l)
 	uint32_t n_sliceable;
 	if (keep_exclusive(l))
 		return 0;
-	if (n != isolation_cores(&p->settings.isolation, n))
-		return modhost_fail(h, -RP_ENOSPC,
-				    "%lld CPUs are not whole cores of %u CPUs, and "
-				    "isolation.siblings is own",
-				    n, p->settings.isolation.threads);
+	int32_t r = isolation_check_number(h, &p->settings.isolation, "", n);
+	if (r)
+		return r;
 	if (l->r->isolate && pool->n_isolated >= l->r->full) {
 		if (take_from(l, pool->isolated) == 0)
 			return 0;

@@ -153,6 +153,16 @@ def test_shared_cpus_are_no_capacity(claims):
     assert len(c.node.ctl('claims')) == 4 and len(ids(c.cpus('web', 'c0'))) == 2
 
 
+def test_isolated_cpus_are_no_capacity(claims):
+    """A container that requests one CPU gets an isolated one; a claim gets none."""
+    c = claims(config=STATIC, machine={'base': 'n4c16', 'isolated': '4-5'})
+    assert c.devices()['cpu-node-1']['capacity']['cpu']['value'] == '2'
+    mine = [c.put('c%d' % i, device='cpu-node-1', cpu='1', memory='64Mi', pods=[POD]) for i in range(3)]
+    assert not c.prepare(mine[0]).error and not c.prepare(mine[1]).error
+    assert {x['cpus'] for x in c.node.ctl('claims')} == {'6', '7'}
+    assert c.prepare(mine[2]).error
+
+
 def test_slice_that_was_deleted_is_published_again(claims):
     c = claims()
     c.api.delete(SLICES, None, SLICE)

@@ -120,6 +120,28 @@ bool isolation_permits(const struct modhost *h, const struct isolation_keys *k, 
 	return rp_ids_equal(rp_ids_of(&whole), cpus);
 }
 
+int32_t isolation_check_number(const struct modhost *h, const struct isolation_keys *k,
+			       const char *whose, int64_t n)
+{
+	if (n == isolation_cores(k, n))
+		return 0;
+	return modhost_fail(h, -RP_ENOSPC,
+			    "%s%lld CPUs are not whole cores of %u CPUs, and isolation.siblings is "
+			    "own: request a multiple of %u CPUs",
+			    whose, (long long)n, k->threads, k->threads);
+}
+
+int32_t isolation_check_named(const struct modhost *h, const struct isolation_keys *k,
+			      const char *annotation, struct rp_ids cpus)
+{
+	if (isolation_permits(h, k, cpus))
+		return 0;
+	return modhost_fail(h, -RP_EINVAL,
+			    "annotation %s: names parts of cores, and isolation.siblings is own: "
+			    "name all CPUs of each core",
+			    annotation);
+}
+
 int32_t isolation_read(const struct modhost *h, rp_cfg section, struct isolation_keys *ret)
 {
 	struct isolation_keys k = {
