@@ -256,30 +256,52 @@ void pod_set_return(struct rp_instance *inst, rp_pod pod, struct rp_ids released
 	owners_give(&inst->owners, rp_ids_of(&set), pod_set_owner(pod));
 }
 
-void pod_set_restore(struct rp_instance *inst)
+uint32_t pod_set_each_pod(struct rp_instance *inst, bool stopped,
+			  bool (*each)(struct rp_instance *inst, rp_pod pod))
 {
 	const struct modhost *h = &inst->h;
-	struct rp_idset set, usable;
-	if (!inst->plan->settings.pod_scope)
-		return;
-	uint32_t n = h->cache->list_pods(h->ctx, NULL, 0);
+	uint32_t n = h->cache->list_pods(h->ctx, NULL, 0), n_true = 0;
 	rp_pod *pods = calloc(n + 1, sizeof *pods);
 	n = pods ? h->cache->list_pods(h->ctx, pods, n) : 0;
-	plan_assignable(inst->plan, &usable);
 	for (uint32_t i = 0; i < n; i++) {
-		if (!pod_set_read(inst, pods[i], &set))
-			continue;
-		rp_idset_and(&set, rp_ids_of(&set), rp_ids_of(&usable));
-		rp_idset_andnot(&set, rp_ids_of(&set), rp_ids_of(&inst->owners.taken));
-		owners_give(&inst->owners, rp_ids_of(&set), pod_set_owner(pods[i]));
+		struct rp_pod_info info = {.size = sizeof info};
+		if (!h->cache->get_pod(h->ctx, pods[i], &info) &&
+		    !(info.flags & RP_POD_STOPPED) != stopped)
+			n_true += each(inst, pods[i]);
 	}
 	free(pods);
+	return n_true;
+}
+
+static bool pod_set_restore_one(struct rp_instance *inst, rp_pod pod)
+{
+	struct rp_idset set, usable;
+	if (!pod_set_read(inst, pod, &set))
+		return false;
+	plan_assignable(inst->plan, &usable);
+	rp_idset_and(&set, rp_ids_of(&set), rp_ids_of(&usable));
+	rp_idset_andnot(&set, rp_ids_of(&set), rp_ids_of(&inst->owners.taken));
+	owners_give(&inst->owners, rp_ids_of(&set), pod_set_owner(pod));
+	return true;
+}
+
+void pod_set_restore(struct rp_instance *inst)
+{
+	if (inst->plan->settings.pod_scope)
+		(void)pod_set_each_pod(inst, false, pod_set_restore_one);
 }
 
 bool pod_set_free(struct rp_instance *inst, rp_pod pod)
 {
 	struct rp_idset had;
 	return owners_release(&inst->owners, pod_set_owner(pod), &had) > 0;
+}
+
+bool pod_set_free_stopped(struct rp_instance *inst)
+{
+	const struct settings *s = &inst->plan->settings;
+	return (s->pod_scope || s->isolation.follow) &&
+	       pod_set_each_pod(inst, true, pod_set_free) > 0;
 }
 
 /* ---- containers that share a set ------------------------------------------------------------- */

@@ -48,5 +48,12 @@ int32_t pod_set_follow(struct rp_instance *inst, rp_txn txn, rp_pod pod, rp_ctr 
 void pod_set_restore(struct rp_instance *inst);
 /* Frees the set of a removed pod. Returns true if there was one. */
 bool pod_set_free(struct rp_instance *inst, rp_pod pod);
+/* Frees the sets of stopped pods, in which no container can be created. Returns true if there were
+ * some. */
+bool pod_set_free_stopped(struct rp_instance *inst);
+/* Calls `each` for all pods that are not stopped, or for all that are. Returns the number of calls
+ * that returned true. */
+uint32_t pod_set_each_pod(struct rp_instance *inst, bool stopped,
+			  bool (*each)(struct rp_instance *inst, rp_pod pod));
 
 #endif

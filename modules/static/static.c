@@ -151,6 +151,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	struct rp_idset before, own;
 	int64_t n = place_wanted(inst, info);
 	plan_shared(inst->plan, &inst->owners, &before);
+	bool freed = pod_set_free_stopped(inst);
 	uint32_t n_own = owners_owned(&inst->owners, info->ctr, &own);
 	if (!n) {
 		struct placing p;
@@ -162,7 +163,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 			return modhost_fail(&inst->h, -RP_ENOSPC, "the pod's own CPUs: %s", p.text);
 	}
 	int32_t r = n ? give_exclusive(inst, txn, info) : 0;
-	if (!r && n_own > n)
+	if (!r && (n_own > n || freed))
 		r = sync_retry(inst, txn, info->ctr);
 	if (!r && !n)
 		r = static_share(inst, txn, info);
@@ -189,7 +190,8 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 {
 	struct rp_idset before, had;
 	plan_shared(inst->plan, &inst->owners, &before);
-	if (!owners_release(&inst->owners, info->ctr, &had))
+	bool freed = pod_set_free_stopped(inst);
+	if (!owners_release(&inst->owners, info->ctr, &had) && !freed)
 		return 0;
 	pod_set_return(inst, info->pod, rp_ids_of(&had));
 	int32_t r = pod_set_follow(inst, txn, info->pod, info->ctr);

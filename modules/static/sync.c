@@ -170,6 +170,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	w.n_passes = 2;
 	r = r ? r : life_walk(inst, txn, w);
 	w.n_passes = 1;
+	place_followed_pods(inst);
 	s.kept = inst->owners.taken;
 	pod_set_restore(inst);
 	w.each = place_waiting;

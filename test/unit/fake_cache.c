@@ -81,6 +81,11 @@ void fake_request(struct fake_host *f, rp_ctr ctr, int64_t cpu_request, int64_t 
 	c->cpu_limit = cpu_limit;
 }
 
+void fake_stop_pod(struct fake_host *f, rp_ctr ctr)
+{
+	f->ctrs[ctr - 1]->pod_stopped = true;
+}
+
 void fake_forget_devices(struct fake_host *f, rp_ctr ctr)
 {
 	struct fake_container *c = f->ctrs[ctr - 1];
@@ -413,6 +418,7 @@ static int32_t cache_get_pod(void *ctx, rp_pod pod, struct rp_pod_info *out)
 		.name = c->pod_name,
 		.pod_namespace = c->pod_namespace,
 		.uid = c->pod_name,
+		.flags = c->pod_stopped ? RP_POD_STOPPED : 0,
 		.runtime_handler = "",
 		.cgroup_parent = "",
 		.cpu_request = RP_NOT_SET,
@@ -832,8 +838,16 @@ static int32_t cache_pod_ctr(void *ctx, rp_pod pod, uint32_t index, struct rp_po
 /* Lists no pods: the fake host derives pods from containers and stores no data with them. */
 static uint32_t cache_list_pods(void *ctx, rp_pod *ret, uint32_t cap)
 {
-	(void)ctx, (void)ret, (void)cap;
-	return 0;
+	const struct fake_host *f = ctx;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < f->n_ctrs; i++) {
+		if (pod_of(f, f->ctrs[i]) != i + 1)
+			continue;
+		if (n < cap)
+			ret[n] = i + 1;
+		n++;
+	}
+	return n;
 }
 
 static int32_t cache_get_pod_private(void *ctx, rp_pod pod, const void **ret, uint32_t *ret_size)

@@ -132,6 +132,8 @@ rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc);
 rp_ctr fake_ctr_named(struct fake_host *f, const char *name);
 /* Sets new requirements, before fake_update. */
 void fake_request(struct fake_host *f, rp_ctr ctr, int64_t cpu_request, int64_t cpu_limit);
+/* Stops the pod whose first container this is: get_pod() returns RP_POD_STOPPED. */
+void fake_stop_pod(struct fake_host *f, rp_ctr ctr);
 /* Forgets the devices that the kubelet assigned to a container. */
 void fake_forget_devices(struct fake_host *f, rp_ctr ctr);
 /* Forgets a container without telling anybody. */

@@ -100,6 +100,7 @@ struct fake_container {
 	bool live;
 	bool coming; /* being created */
 	bool touched; /* in the running transaction */
+	bool pod_stopped; /* for the first container of a pod */
 	struct fake_values now, before;
 	char *name, *pod_name, *pod_namespace, *annotations, *labels, *mounts, *devices,
 		*pod_resources, *args;

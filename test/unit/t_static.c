@@ -25,16 +25,48 @@ static void test_work_follows_change(void **state)
 	fake_host_free(f);
 }
 
+static rp_ctr followed(struct fake_host *f, const char *name)
+{
+	return fake_ctr(f, &(struct fake_ctr){.name = name,
+					      .annotations =
+						      "scheduling.koordinator.sh/resource-status="
+						      "{\"cpuset\": \"4-5\"}"});
+}
+
+/* The CPUs of a followed pod stay its own between two of its containers, also over a restart, until
+ * its sandbox is stopped. */
+static void test_followed_until_stopped(void **state)
+{
+	(void)state;
+	struct fake_host *f =
+		start(&n4c16, "{reservedResources: {cpu: \"cpuset:0\"}, followScheduler: true}");
+	rp_ctr be = best_effort(f, "be"), old = followed(f, "old");
+	assert_int_equal(fake_allocate(f, old), 0);
+	assert_string_equal(fake_cpus(f, be), "0-3,6-15");
+	assert_int_equal(fake_release(f, old), 0);
+	assert_int_equal(fake_sync(f), 0);
+	assert_string_equal(fake_cpus(f, be), "0-3,6-15");
+	assert_int_not_equal(fake_allocate(f, followed(f, "early")), 0);
+	fake_stop_pod(f, old);
+	rp_ctr c = followed(f, "c");
+	if (fake_allocate(f, c))
+		fail_msg("%s", fake_error(f));
+	assert_string_equal(fake_cpus(f, c), "4-5");
+	assert_string_equal(fake_cpus(f, be), "0-3,6-15");
+	assert_int_equal(fake_release(f, c), 0);
+	fake_stop_pod(f, c);
+	assert_string_equal(fake_cpus(f, best_effort(f, "be2")), "0-15");
+	assert_string_equal(fake_cpus(f, be), "0-15");
+	fake_host_free(f);
+}
+
 /* The CPUs that a scheduler chose are not refused for a request of the pod that is unknown. */
 static void test_followed_without_request(void **state)
 {
 	(void)state;
 	struct fake_host *f =
 		start(&n4c16, "{reservedResources: {cpu: \"cpuset:0\"}, followScheduler: true}");
-	rp_ctr c = fake_ctr(
-		f, &(struct fake_ctr){.name = "c",
-				      .annotations = "scheduling.koordinator.sh/resource-status="
-						     "{\"cpuset\": \"4-5\"}"});
+	rp_ctr c = followed(f, "c");
 	if (fake_allocate(f, c))
 		fail_msg("%s", fake_error(f));
 	assert_string_equal(fake_cpus(f, c), "4-5");
@@ -379,6 +411,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_work_follows_change),
+		cmocka_unit_test(test_followed_until_stopped),
 		cmocka_unit_test(test_followed_without_request),
 		cmocka_unit_test(test_memory_corner_cases),
 		cmocka_unit_test(test_scattered_cpus),
