@@ -78,7 +78,7 @@ void isolation_narrow(const struct modhost *h, const struct isolation_keys *k,
 /* Returns true if the set consists of such cores, or the key is off. */
 bool isolation_permits(const struct modhost *h, const struct isolation_keys *k, struct rp_ids cpus);
 
-/* Check a number of CPUs, and the CPUs that an annotation names. Return 0, or an error with a message,
+/* Checks a number of CPUs. Returns 0, or an error with a message, which begins with `whose`. */
 int32_t isolation_check_number(const struct modhost *h, const struct isolation_keys *k,
 			       const char *whose, int64_t n);
 /* Checks the CPUs that an annotation names. Returns 0, or an error with a message. */
