@@ -150,8 +150,8 @@ bool place_follows(const struct rp_instance *inst, const struct rp_ctr_info *inf
  * error with a message; the owners are then unchanged. */
 int32_t place_followed(struct rp_instance *inst, const struct rp_ctr_info *info,
 		       struct rp_idset *ret);
-/* Makes all pods that are not stopped the owners of the CPUs that a scheduler chose for them, as far
- * as these are usable, also pods without a live container. */
+/* Makes all pods that are not stopped, also those without a live container, the owners of the CPUs
+ * that a scheduler chose for them, as far as these are usable. */
 void place_followed_pods(struct rp_instance *inst);
 /* Writes the reason of a refusal and returns -RP_ENOSPC. */
 __attribute__((format(printf, 2, 3))) int32_t place_refuse(struct placing *p, const char *fmt, ...);

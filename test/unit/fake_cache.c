@@ -81,11 +81,6 @@ void fake_request(struct fake_host *f, rp_ctr ctr, int64_t cpu_request, int64_t 
 	c->cpu_limit = cpu_limit;
 }
 
-void fake_stop_pod(struct fake_host *f, rp_ctr ctr)
-{
-	f->ctrs[ctr - 1]->pod_stopped = true;
-}
-
 void fake_forget_devices(struct fake_host *f, rp_ctr ctr)
 {
 	struct fake_container *c = f->ctrs[ctr - 1];
@@ -835,18 +830,14 @@ static int32_t cache_pod_ctr(void *ctx, rp_pod pod, uint32_t index, struct rp_po
 	return -RP_ENOENT;
 }
 
-/* Lists no pods: the fake host derives pods from containers and stores no data with them. */
+/* Lists the pods that containers have or had. */
 static uint32_t cache_list_pods(void *ctx, rp_pod *ret, uint32_t cap)
 {
 	const struct fake_host *f = ctx;
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < f->n_ctrs; i++) {
-		if (pod_of(f, f->ctrs[i]) != i + 1)
-			continue;
-		if (n < cap)
-			ret[n] = i + 1;
-		n++;
-	}
+	for (uint32_t i = 0; i < f->n_ctrs; i++)
+		if (pod_of(f, f->ctrs[i]) == i + 1 && n++ < cap)
+			ret[n - 1] = i + 1;
 	return n;
 }
 

@@ -511,3 +511,8 @@ uint32_t fake_n_changed(const struct fake_host *f)
 {
 	return f->n_changed;
 }
+
+void fake_stop_pod(struct fake_host *f, rp_ctr ctr)
+{
+	f->ctrs[ctr - 1]->pod_stopped = true;
+}
