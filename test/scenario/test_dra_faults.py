@@ -13,7 +13,7 @@ import pytest
 
 import kubelet
 from dra import DRIVER, Kubelet, allocated
-from simnode import ctr, eventually
+from simnode import INSTRUMENTED, ctr, eventually
 from test_cluster import NODE, memory_of
 from test_dra import CLAIMS, OTHER, POD, SLICE, SLICES, STATIC, TOPOLOGY_AWARE, Claims, cdi, claims, ids, policies  # pylint: disable=unused-import
 
@@ -399,7 +399,7 @@ def test_claims_that_come_and_go(claims, config):
             before = memory_of(c.agent), daemon_memory(c.node)
     assert c.node.ctl('claims') == [] and not c.files()
     after = memory_of(c.agent), daemon_memory(c.node)
-    assert after[0] - before[0] < MEMORY and after[1] - before[1] < MEMORY
+    assert INSTRUMENTED or (after[0] - before[0] < MEMORY and after[1] - before[1] < MEMORY)
     log = store.stat().st_size
     c.node.restart()  # which writes the store again, as a log that has become long does
     stored = empty, store.stat().st_size
