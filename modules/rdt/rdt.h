@@ -140,7 +140,7 @@ int32_t rdt_resolve(const struct modhost *h, struct rdt_config *c, const struct 
 
 #define RDT_CLAIMS_MAX 256 /* default of maxClaims */
 
-/* Returns true if the name of a class can be that of a device. */
+/* Returns true if a class with this name can be a device. */
 bool rdt_claims_good_name(const char *class);
 /* Reports the classes that pods can claim. Returns 0. */
 int32_t rdt_claims_devices(const struct rdt_config *c, const struct rp_devices_sink *sink);

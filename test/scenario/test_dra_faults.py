@@ -77,9 +77,7 @@ def test_agent_is_killed_while_it_reads_the_claim(claims):
     only(c, claim)
 
 
-def test_agent_is_killed_while_the_daemon_allocates(claims):
-    """The daemon has the claim, and neither the kubelet nor the CDI folder knows of it."""
-    c = claims()
+def kill_the_agent_while_the_daemon_allocates(c):
     claim = c.put('four', pods=[POD])
     c.node.signal('STOP')
     thread = prepare_aside(c, claim)
@@ -89,6 +87,13 @@ def test_agent_is_killed_while_the_daemon_allocates(claims):
     thread.join()
     c.node.signal('CONT')
     eventually(lambda: len(c.node.ctl('claims')) == 1)
+    return claim
+
+
+def test_agent_is_killed_while_the_daemon_allocates(claims):
+    """The daemon has the claim, and neither the kubelet nor the CDI folder knows of it."""
+    c = claims()
+    claim = kill_the_agent_while_the_daemon_allocates(c)
     assert not c.files()
     c.agent.start()
     eventually(lambda: c.answers(claim))
@@ -97,16 +102,8 @@ def test_agent_is_killed_while_the_daemon_allocates(claims):
 
 def test_claim_that_only_the_daemon_has_is_released_with_its_object(claims):
     c = claims()
-    claim = c.put('four', pods=[POD])
-    c.node.signal('STOP')
-    thread = prepare_aside(c, claim)
-    eventually(lambda: any(CLAIMS in r['path'] for r in c.api.requests))
-    time.sleep(0.2)
-    c.agent.kill()
-    thread.join()
+    kill_the_agent_while_the_daemon_allocates(c)
     c.api.delete(CLAIMS, 'default', 'four')
-    c.node.signal('CONT')
-    eventually(lambda: len(c.node.ctl('claims')) == 1)
     c.agent.start()
     eventually(lambda: c.node.ctl('claims') == [])
 

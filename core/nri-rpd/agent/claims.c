@@ -110,7 +110,7 @@ static void claims_fill(const struct ctr *claim, Agent__Claim *ret)
 static char *claims_cpus(struct arena *a, const struct ctr *claim)
 {
 	struct rp_idset all;
-	char text[CLAIM_ARENA / 8];
+	char text[RP_IDSET_TEXT_MAX];
 	rp_idset_clear(&all);
 	for (const struct ctr *part = claim->pod->ctrs; part; part = part->pod_next)
 		if (part->cur.cpus)

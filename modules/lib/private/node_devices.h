@@ -29,7 +29,7 @@ int32_t node_devices_report(const struct node_devices *of, const struct rp_devic
  * there is no such device; -RP_ENOSPC: its memory is allocated. */
 int32_t node_devices_open(const struct node_devices *of, const struct rp_ctr_info *claim,
 			  const char *device, struct rp_idset *ret_cpus);
-/* Returns true if the name is that of a device of a NUMA node. */
+/* Returns true if a device with this name is a NUMA node. */
 bool node_devices_is_node(const char *device);
 
 #endif

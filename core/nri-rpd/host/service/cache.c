@@ -570,7 +570,7 @@ static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, con
 	if (!d)
 		return r;
 	if (field == RP_F_RDT_CLASS && i->policy && ctr->claim && claim_class(ctr->claim))
-		return 0; /* the class of the claim has precedence over that of the policy */
+		return 0; /* the claim's class has precedence over the policy's class */
 	struct blob *blob = blob_str(value);
 	if (!blob)
 		return -RP_ENOMEM;

@@ -141,7 +141,7 @@ unsigned pipeline_unconfirmed_s(const struct pipeline *p)
 struct undoing {
 	struct pipeline *p;
 	const char *file;
-	bool plan; /* only tries the former configuration */
+	bool plan; /* true: try the former configuration without activating it */
 	uint64_t sum; /* checksum of the configuration to undo; 0: unknown */
 	reload_done done;
 	void *arg;
