@@ -27,6 +27,7 @@ BUILD = ['make', '-k', '-j2', 'CC=' + os.environ.get('CC', 'gcc')]
 UNIT_S = 60
 KIT_S = 300
 STORIES_S = 120
+PYTEST = ['/usr/bin/python3', '-B', '-m', 'pytest', '-q', '-p', 'no:cacheprovider']
 JOBS = 6
 # Machines are thousands of small files.
 if os.access('/dev/shm', os.W_OK):
@@ -122,15 +123,19 @@ class Tree:
         programs = sorted('build/test/' + p.stem for p in (self.top / 'test/unit').glob('t_*.c'))
         return [t for n in names for t in programs if re.match('build/test/t_' + n + '(_|$)', t)]
 
+    def names(self, source):
+        return OF_THE_LIBRARY if source.parent.name == 'lib' else [source.parent.name]
+
     def modules(self, source):
-        folder = source.parent.name
-        names = OF_THE_LIBRARY if folder == 'lib' else [folder]
-        return ['build/modules/%s.so' % n for n in names]
+        return ['build/modules/%s.so' % n for n in self.names(source)]
 
     def stories(self, source):
-        names = OF_THE_LIBRARY if source.parent.name == 'lib' else [source.parent.name]
-        top = self.top / 'test/scenario/stories'
-        return [str(p) for n in names for p in [*sorted(top.glob(n + '/*.yaml')), *sorted(top.glob('*/%s.yaml' % n))]]
+        """The stories and the recorded workloads of the module, as checks."""
+        names, top = self.names(source), self.top / 'test/scenario/stories'
+        files = [str(p) for n in names for p in [*sorted(top.glob(n + '/*.yaml')), *sorted(top.glob('*/%s.yaml' % n))]]
+        stories = [(os.path.relpath(f, self.top), ['build/bin/nri-rp-sim', 'play', f], STORIES_S) for f in files]
+        recorded = [*PYTEST, 'test/scenario/test_recorded.py', '-k', ' or '.join(names)]
+        return stories + [('recorded', recorded, STORIES_S)] * (names[0] in OF_THE_LIBRARY)
 
     def caught_by(self, source):
         """The first check that fails, or the last programs that do; '' when none does."""
@@ -141,8 +146,7 @@ class Tree:
             return found
         self.make(*self.modules(source))
         kit = [('nri-rp-modcheck ' + m, ['build/bin/nri-rp-modcheck', m, *KIT.get(pathlib.Path(m).stem, ['--cases', TIMELESS])], KIT_S, 1) for m in self.modules(source)]
-        stories = [(os.path.relpath(s, self.top), ['build/bin/nri-rp-sim', 'play', s], STORIES_S) for s in self.stories(source)]
-        return self.first_failing(kit + stories) or ' '.join('only ' + t for t in last if self.fails([t], UNIT_S))
+        return self.first_failing(kit + self.stories(source)) or ' '.join('only ' + t for t in last if self.fails([t], UNIT_S))
 
     def compiles_to_another(self, source):
         obj = self.object_of(source)

@@ -174,8 +174,8 @@ MUTANTS ?= 20
 mutants: ## make MUTANTS small errors in modules/, one at a time, and tell which tests catch them
 	$(Q)test/mutants.py --work $(O)/mutants $(MUTANTS)
 
-# Where policies put random workloads, as stories; make check plays what was recorded.
-record: programs modules ## record placements anew, for a change that is meant: test/scenario/stories/*/recorded.yaml
+# Where policies put random workloads; make check plays them again.
+record: programs modules ## record placements of random workloads again, after an intended change: test/scenario/recorded.json
 	$(Q)test/record.py
 
 quality: programs modules ## how many containers are spread over NUMA nodes without need, by policy and machine
