@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the layout of the module ABI as assertions in C, from the headers as they are: once, for a release.
+"""Writes the layout of the module ABI as assertions in C, from the headers, each row marked with the minor that added it (none: 1.0).
 
-  test/abi/layout.py > test/abi/layout_1_0.c
-
-A released file is never made anew: it is the promise; that of the minor in the making is. The next minor gets a file of its own.
+  test/abi/layout.py            writes test/abi/layout_1.c; rows of the current minor follow the headers, those of earlier ones may not change
 """
 import os
 import re
@@ -13,11 +11,23 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LAYOUT = os.path.join(TOP, 'test/abi/layout_1.c')
 HEADERS = ['cache', 'calculator', 'config', 'controller', 'decision', 'host', 'module', 'node', 'policy', 'set', 'speedselect', 'topology']
 # No size in front: they are what they are for as long as the major lives.
 FIXED = {'rp_note', 'rp_elf_note', 'rp_ids', 'rp_idset', 'rp_clos', 'rp_sst_at'}
 # Known to a host alone, or the module's own.
 NOT_VALUES = re.compile(r'^RP_(IDS_EACH|MODULE_DEFINE|HAS|ABI_MINOR|MIN_HOST_MINOR)$')
+
+
+HEAD = '''/* SPDX-License-Identifier: Apache-2.0 */
+/* Made by layout.py. The module ABI on machines with pointers of 64 bits, which modules rely on. */
+'''
+MACROS = '''
+#define AT(s, field, n) _Static_assert(offsetof(struct s, field) == (n), #s "." #field " has moved")
+#define SIZE(s, n) _Static_assert(sizeof(struct s) == (n), #s " has another size")
+#define AT_LEAST(s, n) _Static_assert(sizeof(struct s) >= (n), #s " has become shorter")
+#define VALUE(name, n) _Static_assert((name) == (n), #name " has another value")
+#define TEXT(name, t) _Static_assert(__builtin_strcmp(name, t) == 0, #name " has another text")'''
 
 
 def includes():
@@ -77,29 +87,39 @@ def minor():
         return re.search(r'#define RP_ABI_MINOR (\d+)u', f.read())[1]
 
 
-def main():
-    print('/* SPDX-License-Identifier: Apache-2.0 */')
-    print('/* The module ABI as it was released with 1.%s, on machines with pointers of 64 bits: what a module' % minor())
-    print(' * built then relies on. Structs with a size in front may have become longer since. Made by')
-    print(' * layout.py, once. */')
-    print(includes())
-    print('#define AT(s, field, n) _Static_assert(offsetof(struct s, field) == (n), #s "." #field " has moved")')
-    print('#define SIZE(s, n) _Static_assert(sizeof(struct s) == (n), #s " has another size")')
-    print('#define AT_LEAST(s, n) _Static_assert(sizeof(struct s) >= (n), #s " has become shorter")')
-    print('#define VALUE(name, n) _Static_assert((name) == (n), #name " has another value")')
-    print('#define TEXT(name, t) _Static_assert(__builtin_strcmp(name, t) == 0, #name " has another text")')
+def rows():
     for line in evaluate(list(structs()), list(constants())).split('\n'):
         w = line.split(' ', 3)
         if w[0] == 'S':
-            print('\n%s(%s, %s);' % ('SIZE' if w[1] in FIXED else 'AT_LEAST', w[1], w[2]))
+            yield '%s(%s, %s);' % ('SIZE' if w[1] in FIXED else 'AT_LEAST', w[1], w[2])
         elif w[0] == 'O':
-            print('AT(%s, %s, %s);' % (w[1], w[2], w[3]))
+            yield 'AT(%s, %s, %s);' % (w[1], w[2], w[3])
         elif w[0] == 'N':
-            print('VALUE(%s, %s);' % (w[1], number(w[2])))
+            yield 'VALUE(%s, %s);' % (w[1], number(w[2]))
         elif w[0] == 'T':
-            print('TEXT(%s, "%s");' % (w[1], ' '.join(w[2:])))
-    return 0
+            yield 'TEXT(%s, "%s");' % (w[1], ' '.join(w[2:]))
+
+
+def saved():
+    """The rows of the file, each with the minor that added it."""
+    with open(LAYOUT, encoding='utf-8') as f:
+        return {row: int(since or 0) for row, since in re.findall(r'^((?:AT|SIZE|AT_LEAST|VALUE|TEXT)\(.*?;)(?: /\* since 1\.(\d+) \*/)?$', f.read(), re.M)}
+
+
+def text():
+    """The file as the headers have it. Rows of an earlier minor that the headers break are an error; structs may become longer."""
+    before, now, current = saved(), list(rows()), int(minor())
+    broken = [row for row, since in before.items() if since < current and row not in now and not row.startswith('AT_LEAST')]
+    if broken:
+        sys.exit('the headers break the ABI of an earlier minor: ' + ' '.join(broken))
+    lines = [HEAD + includes() + MACROS]
+    for row in now:
+        since = before.get(row, current)
+        lines.append('\n' * row.startswith(('SIZE', 'AT_LEAST')) + row + (' /* since 1.%d */' % since if since else ''))
+    return '\n'.join(lines) + '\n'
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    layout = text()
+    with open(LAYOUT, 'w', encoding='utf-8') as file:
+        file.write(layout)
