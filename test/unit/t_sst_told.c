@@ -84,7 +84,7 @@ static void test_none(void **state)
 	const struct tree *tree = *state;
 	struct topo *t = tree_read(tree), *other = tree_read(tree);
 	Trial__SpeedSelect *told = speedselect_told(t), *m = carry(told);
-	assert_int_equal(m->n_punits, 0);
+	assert_int_equal(m->units.len, 0);
 	assert_int_equal(speedselect_take(other, m), 0);
 	assert_same(t, other);
 	assert_non_null(strstr(sst_why(other), "isst_interface"));
@@ -111,90 +111,92 @@ static void test_another_machine(void **state)
 
 /* ---- invalid messages ------------------------------------------------------------------------ */
 
-static void replace(char **text, const char *with)
+static struct rp_sst_punit *unit(Trial__SpeedSelect *m, size_t i)
 {
-	if (*text != protobuf_c_empty_string)
-		free(*text);
-	*text = strdup(with);
+	return &((struct speedselect_unit *)m->units.data)[i].punit;
+}
+
+static struct rp_idset *cpus(Trial__SpeedSelect *m, bool bf)
+{
+	struct speedselect_unit *u = (struct speedselect_unit *)m->units.data + 3;
+	return bf ? &u->bf_cpus : &u->cpus;
 }
 
 static void far_cpus(Trial__SpeedSelect *m)
 {
-	replace(&m->punits[3]->cpus, "12-16"); /* 16 is not online */
+	rp_idset_add(cpus(m, false), 16); /* 16 is not online */
 }
 
 static void no_cpus(Trial__SpeedSelect *m)
 {
-	replace(&m->punits[3]->cpus, "");
+	rp_idset_clear(cpus(m, false));
 }
 
-static void odd_cpus(Trial__SpeedSelect *m)
+static void long_cpus(Trial__SpeedSelect *m)
 {
-	replace(&m->punits[3]->cpus, "twelve");
+	cpus(m, false)->nw = RP_IDSET_WORDS + 1;
 }
 
 static void shared_cpus(Trial__SpeedSelect *m)
 {
-	replace(&m->punits[3]->cpus, "11-15");
+	rp_idset_add(cpus(m, false), 11);
 }
 
 static void far_bf(Trial__SpeedSelect *m)
 {
-	replace(&m->punits[3]->bf_cpus, "0");
+	rp_idset_add(cpus(m, true), 0);
 }
 
-static void odd_bf(Trial__SpeedSelect *m)
+static void long_bf(Trial__SpeedSelect *m)
 {
-	replace(&m->punits[3]->bf_cpus, "4-");
+	cpus(m, true)->nw = UINT32_MAX;
 }
 
 static void more_features(Trial__SpeedSelect *m)
 {
-	m->punits[0]->supported = 15;
+	unit(m, 0)->supported = 15;
 }
 
 static void more_enabled(Trial__SpeedSelect *m)
 {
-	m->punits[0]->supported = RP_SST_CP;
-	m->punits[0]->enabled = RP_SST_CP | RP_SST_TF;
+	unit(m, 0)->supported = RP_SST_CP;
+	unit(m, 0)->enabled = RP_SST_CP | RP_SST_TF;
 }
 
 static void odd_priority(Trial__SpeedSelect *m)
 {
-	m->punits[0]->priority = 2;
+	unit(m, 0)->priority = 2;
 }
 
 static void not_in_order(Trial__SpeedSelect *m)
 {
-	m->punits[1]->punit = 0;
+	unit(m, 1)->punit_id = 0;
 }
 
 static void buckets_down(Trial__SpeedSelect *m)
 {
-	m->punits[0]->hp_cores[0] = 2;
-	m->punits[0]->hp_cores[1] = 1;
+	unit(m, 0)->hp_cores[0] = 2;
+	unit(m, 0)->hp_cores[1] = 1;
 }
 
 static void empty_bucket(Trial__SpeedSelect *m)
 {
-	m->punits[0]->hp_cores[0] = 0;
+	unit(m, 0)->hp_cores[0] = 0;
 }
 
 static void large_bucket(Trial__SpeedSelect *m)
 {
-	m->punits[0]->hp_cores[1] = 5; /* the punit has four CPUs */
+	unit(m, 0)->hp_cores[1] = 5; /* the punit has four CPUs */
 }
 
 static void many_buckets(Trial__SpeedSelect *m)
 {
-	free(m->punits[0]->hp_cores);
-	m->punits[0]->hp_cores = calloc(RP_SST_BUCKETS + 1, sizeof *m->punits[0]->hp_cores);
-	m->punits[0]->n_hp_cores = RP_SST_BUCKETS + 1;
+	unit(m, 0)->n_buckets = RP_SST_BUCKETS + 1;
 }
 
-static void few_clos(Trial__SpeedSelect *m)
+static void half_unit(Trial__SpeedSelect *m)
 {
-	free(m->punits[0]->clos[--m->punits[0]->n_clos]);
+	m->units.len--;
 }
 
 static void odd_clos(Trial__SpeedSelect *m)
@@ -209,21 +211,21 @@ static void few_cpus(Trial__SpeedSelect *m)
 
 static void with_why(Trial__SpeedSelect *m)
 {
-	replace(&m->why, "but there are some");
+	free(m->why == protobuf_c_empty_string ? NULL : m->why);
+	m->why = strdup("but there are some");
 }
 
 static void without_why(Trial__SpeedSelect *m)
 {
-	for (; m->n_punits; m->n_punits--)
-		trial__punit__free_unpacked(m->punits[m->n_punits - 1], NULL);
+	m->units.len = 0;
 }
 
 static void test_refused(void **state)
 {
 	static void (*const wrong[])(Trial__SpeedSelect * m) = {
-		far_cpus,     no_cpus,	     odd_cpus,	   shared_cpus,	 far_bf,
-		odd_bf,	      more_features, more_enabled, odd_priority, not_in_order,
-		buckets_down, empty_bucket,  large_bucket, many_buckets, few_clos,
+		far_cpus,     no_cpus,	     long_cpus,	   shared_cpus,	 far_bf,
+		long_bf,      more_features, more_enabled, odd_priority, not_in_order,
+		buckets_down, empty_bucket,  large_bucket, many_buckets, half_unit,
 		odd_clos,     few_cpus,	     with_why,	   without_why,
 	};
 	const struct tree *tree = *state;

@@ -75,7 +75,7 @@ int topo_cpu(struct topo *t, uint32_t cpu, struct rp_cpu_info *out);
  */
 struct topo_freq {
 	uint32_t cpu, base_khz, min_khz, max_khz, epp;
-	bool has_epp; /* the kernel has a file for epp, whether its value is known or not */
+	uint32_t has_epp; /* 1: the kernel has a file for epp, whether its value is known or not */
 };
 bool topo_next_freq(const struct topo *t, uint32_t *cpu, struct topo_freq *ret);
 uint32_t topo_n_freqs(const struct topo *t);

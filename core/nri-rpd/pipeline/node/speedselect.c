@@ -15,71 +15,27 @@
 
 /* ---- in the child, which frees nothing ------------------------------------------------------- */
 
-static char *text_of(struct rp_ids ids)
-{
-	char *text = malloc(RP_IDSET_TEXT_MAX);
-	if (text)
-		(void)rp_ids_format(ids, text, RP_IDSET_TEXT_MAX);
-	return text;
-}
-
-static Trial__Clos *clos_of(const struct rp_clos *c)
-{
-	Trial__Clos *to = malloc(sizeof *to);
-	if (!to)
-		return NULL;
-	trial__clos__init(to);
-	to->min_mhz = c->min_mhz;
-	to->max_mhz = c->max_mhz;
-	to->weight = c->weight;
-	return to;
-}
-
-static Trial__Punit *punit_of(const struct rp_sst_punit *p)
-{
-	Trial__Punit *to = malloc(sizeof *to);
-	if (!to)
-		return NULL;
-	trial__punit__init(to);
-	to->package = p->package_id;
-	to->punit = p->punit_id;
-	to->supported = p->supported;
-	to->enabled = p->enabled;
-	to->priority = p->priority;
-	to->cpus = text_of(p->cpus);
-	to->bf_cpus = text_of(p->bf_cpus);
-	to->hp_cores = calloc(RP_SST_BUCKETS, sizeof *to->hp_cores);
-	to->clos = calloc(RP_CLOS_COUNT, sizeof *to->clos);
-	if (!to->cpus || !to->bf_cpus || !to->hp_cores || !to->clos)
-		return NULL;
-	for (; to->n_hp_cores < p->n_buckets; to->n_hp_cores++)
-		to->hp_cores[to->n_hp_cores] = p->hp_cores[to->n_hp_cores];
-	for (; to->n_clos < RP_CLOS_COUNT; to->n_clos++)
-		if (!(to->clos[to->n_clos] = clos_of(&p->clos[to->n_clos])))
-			return NULL;
-	return to;
-}
-
 Trial__SpeedSelect *speedselect_told(struct topo *t)
 {
 	struct rp_ids online = topo_ids(t, RP_CPUS_ONLINE);
 	uint32_t n = sst_n_punits(t), n_cpus = rp_ids_empty(online) ? 0 : rp_ids_last(online) + 1;
+	struct speedselect_unit *units = calloc(n + 1, sizeof *units);
 	Trial__SpeedSelect *m = malloc(sizeof *m);
-	if (!m)
+	if (!m || !units)
 		return NULL;
 	trial__speed_select__init(m);
 	m->generation = topo_generation(t);
 	m->why = strdup(sst_why(t));
-	m->punits = calloc(n + 1, sizeof *m->punits);
-	m->clos.data = malloc(n_cpus + 1);
-	m->clos.len = n_cpus;
-	if (!m->why || !m->punits || !m->clos.data)
+	m->units = (ProtobufCBinaryData){n * sizeof *units, (uint8_t *)units};
+	m->clos = (ProtobufCBinaryData){n_cpus, malloc(n_cpus + 1)};
+	if (!m->why || !m->clos.data)
 		return NULL;
-	for (; m->n_punits < n; m->n_punits++) {
-		struct rp_sst_punit p = {.size = sizeof p};
-		if (sst_punit(t, (uint32_t)m->n_punits, &p) ||
-		    !(m->punits[m->n_punits] = punit_of(&p)))
+	for (struct speedselect_unit *u = units; u < units + n; u++) {
+		u->punit.size = sizeof u->punit;
+		if (sst_punit(t, (uint32_t)(u - units), &u->punit))
 			return NULL;
+		rp_idset_copy(&u->cpus, u->punit.cpus);
+		rp_idset_copy(&u->bf_cpus, u->punit.bf_cpus);
 	}
 	for (uint32_t cpu = 0; cpu < n_cpus; cpu++) {
 		uint32_t clos = sst_clos_of(t, cpu);
@@ -90,47 +46,26 @@ Trial__SpeedSelect *speedselect_told(struct topo *t)
 
 /* ---- in the daemon --------------------------------------------------------------------------- */
 
-/* Reads a power unit; the CPU sets of *ret are `cpus` and `bf`. */
-static int take_punit(const Trial__Punit *m, struct rp_idset *cpus, struct rp_idset *bf,
-		      struct rp_sst_punit *ret)
-{
-	if (m->n_hp_cores > RP_SST_BUCKETS || m->n_clos != RP_CLOS_COUNT ||
-	    rp_idset_parse(cpus, m->cpus, RP_CPUS_MAX) ||
-	    rp_idset_parse(bf, m->bf_cpus, RP_CPUS_MAX))
-		return -EINVAL;
-	*ret = (struct rp_sst_punit){
-		.size = sizeof *ret,
-		.package_id = m->package,
-		.punit_id = m->punit,
-		.supported = m->supported,
-		.enabled = m->enabled,
-		.priority = m->priority,
-		.n_buckets = (uint32_t)m->n_hp_cores,
-		.cpus = rp_ids_of(cpus),
-		.bf_cpus = rp_ids_of(bf),
-	};
-	for (uint32_t i = 0; i < m->n_hp_cores; i++)
-		ret->hp_cores[i] = m->hp_cores[i];
-	for (uint32_t i = 0; i < RP_CLOS_COUNT; i++)
-		ret->clos[i] = (struct rp_clos){.min_mhz = m->clos[i]->min_mhz,
-						.max_mhz = m->clos[i]->max_mhz,
-						.weight = m->clos[i]->weight};
-	return 0;
-}
-
 int speedselect_take(struct topo *t, const Trial__SpeedSelect *m)
 {
+	uint32_t n = (uint32_t)(m->units.len / sizeof(struct speedselect_unit));
 	if (m->generation != topo_generation(t))
 		return -ESTALE; /* the topology has changed since */
-	struct rp_idset *sets = calloc(2 * m->n_punits + 1, sizeof *sets);
-	struct rp_sst_punit *punits = calloc(m->n_punits + 1, sizeof *punits);
-	int r = sets && punits ? 0 : -ENOMEM;
-	for (size_t i = 0; !r && i < m->n_punits; i++)
-		r = take_punit(m->punits[i], &sets[2 * i], &sets[2 * i + 1], &punits[i]);
+	struct speedselect_unit *units = calloc(n + 1, sizeof *units);
+	struct rp_sst_punit *punits = calloc(n + 1, sizeof *punits);
+	int r = !units || !punits ? -ENOMEM : m->units.len % sizeof *units ? -EINVAL : 0;
+	for (uint32_t i = 0; !r && i < n; i++) {
+		struct speedselect_unit *u = &units[i];
+		memcpy(u, m->units.data + i * sizeof *u, sizeof *u);
+		punits[i] = u->punit;
+		punits[i].cpus = rp_ids_of(&u->cpus);
+		punits[i].bf_cpus = rp_ids_of(&u->bf_cpus);
+		if (u->cpus.nw > RP_IDSET_WORDS || u->bf_cpus.nw > RP_IDSET_WORDS)
+			r = -EINVAL;
+	}
 	if (!r)
-		r = sst_put(t, m->why, punits, (uint32_t)m->n_punits, m->clos.data,
-			    (uint32_t)m->clos.len);
-	free(sets);
+		r = sst_put(t, m->why, punits, n, m->clos.data, (uint32_t)m->clos.len);
+	free(units);
 	free(punits);
 	return r;
 }

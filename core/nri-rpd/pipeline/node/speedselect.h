@@ -3,12 +3,19 @@
 #ifndef RPD_PIPELINE_NODE_SPEEDSELECT_H
 #define RPD_PIPELINE_NODE_SPEEDSELECT_H
 
+#include <nri-rp/speedselect.h>
+
 #include "core/lib/topo/hotplug.h"
 #include "proto/trial.pb-c.h"
 
 struct pipeline;
 
-/* ---- speedselect.c --------------------------------------------------------------------------- */
+/* A power unit in the bytes of a message. Both processes are the same program. */
+struct speedselect_unit {
+	struct rp_sst_punit punit; /* its sets are the members below */
+	struct rp_idset cpus, bf_cpus;
+};
+
 /* Reads the snapshot's Speed Select data into a message. Runs in a child, where nothing is freed.
  * NULL: out of memory. */
 Trial__SpeedSelect *speedselect_told(struct topo *t);
