@@ -39,4 +39,30 @@ void json_kint(struct json *j, const char *key, int64_t v);
 void json_kuint(struct json *j, const char *key, uint64_t v);
 void json_kbool(struct json *j, const char *key, bool v);
 
+/* Writes up to nine members of a struct, each with its name as key: JSON_MEMBERS(j, pod, name, id).
+ */
+#define JSON_MEMBERS(j, s, ...)                                                                    \
+	do {                                                                                       \
+		JSON_PICK(__VA_ARGS__, JSON_9, JSON_8, JSON_7, JSON_6, JSON_5, JSON_4, JSON_3,     \
+			  JSON_2, JSON_1, 0)                                                       \
+		(j, s, __VA_ARGS__);                                                               \
+	} while (0)
+#define JSON_PICK(a, b, c, d, e, f, g, h, i, pick, ...) pick
+#define JSON_1(j, s, m)                                                                            \
+	_Generic((s)->m,                                                                           \
+		bool: json_kbool,                                                                  \
+		int: json_kint,                                                                    \
+		int64_t: json_kint,                                                                \
+		char *: json_kstr,                                                                 \
+		const char *: json_kstr,                                                           \
+		default: json_kuint)(j, #m, (s)->m)
+#define JSON_2(j, s, m, ...) JSON_1(j, s, m), JSON_1(j, s, __VA_ARGS__)
+#define JSON_3(j, s, m, ...) JSON_1(j, s, m), JSON_2(j, s, __VA_ARGS__)
+#define JSON_4(j, s, m, ...) JSON_1(j, s, m), JSON_3(j, s, __VA_ARGS__)
+#define JSON_5(j, s, m, ...) JSON_1(j, s, m), JSON_4(j, s, __VA_ARGS__)
+#define JSON_6(j, s, m, ...) JSON_1(j, s, m), JSON_5(j, s, __VA_ARGS__)
+#define JSON_7(j, s, m, ...) JSON_1(j, s, m), JSON_6(j, s, __VA_ARGS__)
+#define JSON_8(j, s, m, ...) JSON_1(j, s, m), JSON_7(j, s, __VA_ARGS__)
+#define JSON_9(j, s, m, ...) JSON_1(j, s, m), JSON_8(j, s, __VA_ARGS__)
+
 #endif

@@ -39,8 +39,7 @@ static void put_pod(struct json *j, const struct pod *pod)
 	}
 	json_obj(j);
 	json_kstr(j, "namespace", pod->ns);
-	json_kstr(j, "name", pod->name);
-	json_kstr(j, "id", pod->id);
+	JSON_MEMBERS(j, pod, name, id);
 	put_text(j, "uid", pod->uid);
 	json_kstr(j, "qos", derive_qos_name(pod->qos));
 	put_text(j, "runtime_handler", pod->runtime_handler);
@@ -139,9 +138,7 @@ static void put_ctr_members(struct json *j, const struct cache *cache, const str
 	const struct iset *cpus = d->cpus ? d->cpus : NULL;
 	json_kstr(j, "namespace", ctr->pod->ns);
 	json_kstr(j, "pod", ctr->pod->name);
-	json_kstr(j, "name", ctr->name);
-	json_kstr(j, "full_name", ctr->full_name);
-	json_kstr(j, "id", ctr->id);
+	JSON_MEMBERS(j, ctr, name, full_name, id);
 	json_kstr(j, "state", state_name(d->state));
 	json_kstr(j, "qos", derive_qos_name(ctr->pod->qos));
 	put_set(j, "cpus", cpus);

@@ -122,10 +122,7 @@ static void put_resources(struct json *j, const struct zone *zone)
 	json_karr(j, "resources");
 	for (const struct zone_item *i = zone->resources.first; i; i = i->next) {
 		json_obj(j);
-		json_kstr(j, "name", i->name);
-		json_kint(j, "capacity", i->capacity);
-		json_kint(j, "allocatable", i->allocatable);
-		json_kint(j, "available", i->available);
+		JSON_MEMBERS(j, i, name, capacity, allocatable, available);
 		json_end_obj(j);
 	}
 	json_end_arr(j);
@@ -149,9 +146,7 @@ static void put_named(struct json *j, const char *key, const struct zone_item *f
 static void put_zone(struct json *j, const struct zone *zone)
 {
 	json_obj(j);
-	json_kstr(j, "name", zone->name);
-	json_kstr(j, "type", zone->type);
-	json_kstr(j, "parent", zone->parent);
+	JSON_MEMBERS(j, zone, name, type, parent);
 	put_resources(j, zone);
 	put_named(j, "attributes", zone->attributes.first, false);
 	put_named(j, "costs", zone->costs.first, true);

@@ -85,14 +85,12 @@ static int put_item(const struct loader_item *item, void *arg)
 		(void)snprintf(abi, sizeof abi, "%u.%u", item->facts->note.abi_major,
 			       item->facts->note.abi_minor);
 	json_obj(j);
-	json_kstr(j, "name", item->name);
-	json_kstr(j, "path", item->path);
+	JSON_MEMBERS(j, item, name, path);
 	put_text(j, "version", item->facts ? item->facts->note.version : NULL);
 	put_text(j, "abi", abi);
 	put_kinds(j, item->facts ? item->facts->note.kinds : 0);
 	put_loaded(l, item->module);
-	json_kbool(j, "quarantined", item->quarantined);
-	json_kbool(j, "hidden", item->hidden);
+	JSON_MEMBERS(j, item, quarantined, hidden);
 	json_kuint(j, "deaths", crumb_deaths(pipeline_crumb(l->p), item->name));
 	put_text(j, "error", item->err ? err_text(item->err, item->err->code) : NULL);
 	json_end_obj(j);
@@ -110,9 +108,7 @@ static void put_vanished(struct listing *l)
 			continue;
 		(void)snprintf(abi, sizeof abi, "%u.%u", RP_ABI_MAJOR, m->abi_minor);
 		json_obj(j);
-		json_kstr(j, "name", m->name);
-		json_kstr(j, "path", m->path);
-		json_kstr(j, "version", m->version);
+		JSON_MEMBERS(j, m, name, path, version);
 		json_kstr(j, "abi", abi);
 		put_kinds(j, m->kinds);
 		put_loaded(l, m);

@@ -169,8 +169,7 @@ static void put_calculators(struct json *j, const struct pipeline *p)
 		json_kstr(j, "name", v.name);
 		json_kbool(j, "running", true);
 		json_kstr(j, "error", v.error);
-		json_kuint(j, "failures", v.cost->failures);
-		json_kuint(j, "slow", v.cost->slow);
+		JSON_MEMBERS(j, v.cost, failures, slow);
 		json_end_obj(j);
 	}
 	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
@@ -213,17 +212,13 @@ static void put_object(struct json *j, const struct node_object *node)
 		return;
 	}
 	json_obj(j);
-	json_kstr(j, "name", node->name);
-	json_kstr(j, "uid", node->uid);
-	json_kbool(j, "unschedulable", node->unschedulable);
+	JSON_MEMBERS(j, node, name, uid, unschedulable);
 	put_pairs(j, "labels", node->labels, node->n_labels);
 	put_pairs(j, "annotations", node->annotations, node->n_annotations);
 	json_karr(j, "taints");
 	for (uint32_t i = 0; i < node->n_taints; i++) {
 		json_obj(j);
-		json_kstr(j, "key", node->taints[i].key);
-		json_kstr(j, "value", node->taints[i].value);
-		json_kstr(j, "effect", node->taints[i].effect);
+		JSON_MEMBERS(j, &node->taints[i], key, value, effect);
 		json_end_obj(j);
 	}
 	json_end_arr(j);
@@ -262,10 +257,7 @@ enum call_result run_node(struct call *call)
 	struct noderes_view v;
 	bool any = pipeline_noderes(call->p, &v);
 	json_obj(j);
-	json_kbool(j, "enabled", v.enabled);
-	json_kuint(j, "passes", v.passes);
-	json_kuint(j, "writes", v.writes);
-	json_kstr(j, "error", v.error);
+	JSON_MEMBERS(j, &v, enabled, passes, writes, error);
 	put_calculators(j, call->p);
 	if (any && v.passes) {
 		json_kuint(j, "age_ms", v.age_ms);

@@ -63,8 +63,7 @@ static void put_items(struct json *j, const struct extended *x, bool owned)
 			continue;
 		}
 		json_obj(j);
-		json_kstr(j, "name", i->name);
-		json_kint(j, "amount", i->amount);
+		JSON_MEMBERS(j, i, name, amount);
 		json_end_obj(j);
 	}
 	json_end_arr(j);
@@ -111,9 +110,7 @@ static void put_classes(struct json *j, const struct rp_sst_punit *now)
 	for (uint32_t i = 0; (now->supported & RP_SST_CP) && i < RP_CLOS_COUNT; i++) {
 		json_obj(j);
 		json_kuint(j, "id", i);
-		json_kuint(j, "min_mhz", now->clos[i].min_mhz);
-		json_kuint(j, "max_mhz", now->clos[i].max_mhz);
-		json_kuint(j, "weight", now->clos[i].weight);
+		JSON_MEMBERS(j, &now->clos[i], min_mhz, max_mhz, weight);
 		json_end_obj(j);
 	}
 	json_end_arr(j);

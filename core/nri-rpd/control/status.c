@@ -102,16 +102,13 @@ static void put_runtime(struct json *j, struct pipeline *p)
 {
 	const struct runtime_state *rt = pipeline_runtime(p);
 	json_kobj(j, "runtime");
-	json_kbool(j, "connected", rt->connected);
-	json_kbool(j, "synchronized", rt->synchronized);
+	JSON_MEMBERS(j, rt, connected, synchronized);
 	put_text(j, "name", rt->facts.name);
 	put_text(j, "version", rt->facts.version);
 	put_text(j, "nri_version", rt->nri_version);
 	put_time(j, "connected_at", rt->connected_ns);
 	put_time(j, "synchronized_at", rt->synchronized_ns);
-	json_kuint(j, "request_timeout_ms", rt->request_timeout_ms);
-	json_kuint(j, "connects", rt->connects);
-	json_kuint(j, "disconnects", rt->disconnects);
+	JSON_MEMBERS(j, rt, request_timeout_ms, connects, disconnects);
 	put_text(j, "error", rt->connected ? NULL : rt->last_error);
 	put_text(j, "socket", rt->socket);
 	put_text(j, "fallback", rt->fallback);
@@ -138,15 +135,8 @@ static void put_counts(struct json *j, struct pipeline *p, const struct pipeline
 	json_kuint(j, "in_replies", st->updates_in_replies);
 	json_end_obj(j);
 	json_kobj(j, "counts");
-	json_kuint(j, "policy_errors", st->policy_errors);
-	json_kuint(j, "invariant_breaks", st->invariant_breaks);
-	json_kuint(j, "resyncs", st->resyncs);
-	json_kuint(j, "moved", st->moved);
-	json_kuint(j, "unmanaged", st->unmanaged);
-	json_kuint(j, "adopted", st->adopted);
-	json_kuint(j, "reloads", st->reloads);
-	json_kuint(j, "reloads_refused", st->reloads_refused);
-	json_kuint(j, "store_errors", st->store_errors);
+	JSON_MEMBERS(j, st, policy_errors, invariant_breaks, resyncs, moved, unmanaged, adopted,
+		     reloads, reloads_refused, store_errors);
 	json_end_obj(j);
 }
 
@@ -176,14 +166,9 @@ static void put_controllers(struct json *j, struct pipeline *p)
 		struct controller_status c;
 		pipeline_controller(p, i, &c);
 		json_obj(j);
-		json_kstr(j, "name", c.name);
-		json_kstr(j, "mode", c.mode);
-		json_kbool(j, "running", c.running);
+		JSON_MEMBERS(j, &c, name, mode, running);
 		put_text(j, "error", c.error);
-		json_kuint(j, "pending", c.pending);
-		json_kuint(j, "done", c.done);
-		json_kuint(j, "partial", c.partial);
-		json_kuint(j, "failed", c.failed);
+		JSON_MEMBERS(j, &c, pending, done, partial, failed);
 		json_end_obj(j);
 	}
 	json_end_arr(j);
@@ -195,10 +180,7 @@ static void put_store(struct json *j, struct pipeline *p, const struct pipeline_
 	store_stats(pipeline_store(p), &st);
 	json_kobj(j, "store");
 	json_kstr(j, "state", s->store_state);
-	json_kuint(j, "commits", st.commits);
-	json_kuint(j, "failures", st.failures);
-	json_kuint(j, "records", st.records);
-	json_kuint(j, "file_bytes", st.file_bytes);
+	JSON_MEMBERS(j, &st, commits, failures, records, file_bytes);
 	put_time(j, "last_commit", st.last_commit_ns);
 	json_kuint(j, "last_duration_us", st.last_duration_ns / 1000);
 	json_end_obj(j);
@@ -338,14 +320,9 @@ static void put_plugins(struct json *j, const struct pipeline *p)
 	json_karr(j, "plugins");
 	for (uint32_t i = 0; i < n; i++) {
 		json_obj(j);
-		json_kstr(j, "resource", list[i].resource);
-		json_kstr(j, "endpoint", list[i].endpoint);
-		json_kbool(j, "connected", list[i].connected);
+		JSON_MEMBERS(j, &list[i], resource, endpoint, connected);
 		json_kbool(j, "hints", list[i].aligns);
-		json_kbool(j, "pre_start", list[i].pre_start);
-		json_kbool(j, "reconciles", list[i].reconciles);
-		json_kuint(j, "calls", list[i].calls);
-		json_kuint(j, "failures", list[i].failures);
+		JSON_MEMBERS(j, &list[i], pre_start, reconciles, calls, failures);
 		put_text(j, "error", list[i].error);
 		json_end_obj(j);
 	}
@@ -353,10 +330,7 @@ static void put_plugins(struct json *j, const struct pipeline *p)
 	json_kuint(j, "questions", c->asked);
 	json_kuint(j, "answers", c->answered);
 	json_kuint(j, "failures", c->failed);
-	json_kuint(j, "late", c->late);
-	json_kuint(j, "reconciled", c->reconciled);
-	json_kuint(j, "left_alone", c->left_alone);
-	json_kuint(j, "dropped", c->dropped);
+	JSON_MEMBERS(j, c, late, reconciled, left_alone, dropped);
 	json_end_obj(j);
 }
 
@@ -375,13 +349,8 @@ static void put_feed(struct json *j, const struct pipeline *p)
 	json_kbool(j, "current", s.counts.current);
 	json_kuint(j, "pods", s.n_pods);
 	json_kstr(j, "request_source", s.source);
-	json_kstr(j, "origin", s.counts.origin);
-	json_kstr(j, "problem", s.counts.problem);
-	json_kuint(j, "left_out", s.counts.left_out);
-	json_kuint(j, "by_feed", c->by_feed);
-	json_kuint(j, "by_runtime", c->by_runtime);
-	json_kuint(j, "waited", c->waited);
-	json_kuint(j, "late", c->late);
+	JSON_MEMBERS(j, &s.counts, origin, problem, left_out);
+	JSON_MEMBERS(j, c, by_feed, by_runtime, waited, late);
 	json_end_obj(j);
 }
 
