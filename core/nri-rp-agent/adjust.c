@@ -290,14 +290,10 @@ static void adjust_answered(const struct rpc_result *result, void *arg)
 {
 	struct adjust *a = arg;
 	_arena_ struct arena *arena = arena_new(4096, ANSWER_ARENA);
-	ProtobufCAllocator alloc = pb_arena(arena);
 	a->under_way = false;
 	if (result->error == -ECANCELED || result->error == -ECONNRESET)
 		return; /* adjust_daemon_connected() starts again */
-	const Agent__SetConfigResponse *m =
-		arena && !result->error ? agent__set_config_response__unpack(
-						  &alloc, result->payload_len, result->payload)
-					: NULL;
+	const Agent__SetConfigResponse *m = RPC_ANSWER(arena, agent__set_config_response, result);
 	if (!m) {
 		adjust_again(a);
 		return;

@@ -216,9 +216,7 @@ static void on_allocated(const struct rpc_result *result, void *arg)
 		return;
 	}
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__Claim *m =
-		a ? agent__claim__unpack(&alloc, result->payload_len, result->payload) : NULL;
+	const Agent__Claim *m = RPC_MESSAGE(a, agent__claim, result);
 	if (!m)
 		job_fail(j, "the answer of nri-rpd cannot be decoded");
 	else if (cdi_write(j->work->config.cdi_dir, j->uid, j->ns, j->name, m->cpus, &err))
@@ -471,11 +469,7 @@ static void on_listed(const struct rpc_result *result, void *arg)
 	if (result->error == -ECANCELED)
 		return;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_MESSAGE_MAX);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__ListClaimsResponse *m =
-		a && !result->error ? agent__list_claims_response__unpack(
-					      &alloc, result->payload_len, result->payload)
-				    : NULL;
+	const Agent__ListClaimsResponse *m = RPC_ANSWER(a, agent__list_claims_response, result);
 	if (!m) {
 		(void)loop_timer_arm(w->again, RECONCILE_MS);
 		return;

@@ -475,11 +475,7 @@ static void configs_answered(const struct rpc_result *result, void *arg)
 	if (result->error == -ECANCELED)
 		return;
 	_arena_ struct arena *a = arena_new(4096, ANSWER_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__SetConfigResponse *m =
-		!a || result->error ? NULL
-				    : agent__set_config_response__unpack(
-					      &alloc, result->payload_len, result->payload);
+	const Agent__SetConfigResponse *m = RPC_ANSWER(a, agent__set_config_response, result);
 	bool refused = result->error == -EREMOTEIO && result->code == TTRPC_FAILED_PRECONDITION;
 	if ((!m && !refused) || stale) {
 		if (result->error != -ECONNRESET && !stale)

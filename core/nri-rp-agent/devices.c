@@ -195,9 +195,8 @@ static int read_containers(struct arena *a, const Podresources__PodResources *po
 static int read_pod(struct arena *a, struct span bytes, bool claims, Agent__PodDevices *ret,
 		    struct err *err)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	const Podresources__PodResources *pod =
-		podresources__pod_resources__unpack(&alloc, span_len(&bytes), bytes.p);
+		PB_UNPACK(a, podresources__pod_resources, span_len(&bytes), bytes.p);
 	if (!pod)
 		return err_set(err, -EBADMSG, "a pod that cannot be decoded (%zu bytes)",
 			       span_len(&bytes));

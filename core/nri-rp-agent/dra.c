@@ -63,10 +63,8 @@ static void dra_serve_info(const struct dra *d, struct unary *u)
 static void dra_serve_status(struct dra *d, struct unary *u, const uint8_t *payload, size_t n)
 {
 	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
 	Dra__RegistrationStatusResponse out = DRA__REGISTRATION_STATUS_RESPONSE__INIT;
-	const Dra__RegistrationStatus *m =
-		a ? dra__registration_status__unpack(&alloc, n, payload) : NULL;
+	const Dra__RegistrationStatus *m = PB_UNPACK(a, dra__registration_status, n, payload);
 	if (m && m->plugin_registered && !d->registered)
 		log_notice("the kubelet has registered the driver %s", DRA_DRIVER);
 	else if (m && !m->plugin_registered)
@@ -80,8 +78,7 @@ static void dra_serve_claims(const struct dra *d, struct unary *u, bool prepare,
 			     const uint8_t *payload, size_t n)
 {
 	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Dra__ClaimsRequest *m = a ? dra__claims_request__unpack(&alloc, n, payload) : NULL;
+	const Dra__ClaimsRequest *m = PB_UNPACK(a, dra__claims_request, n, payload);
 	if (!m)
 		unary_fail(u, GRPC_INVALID_ARGUMENT, "cannot decode the claims");
 	else

@@ -85,9 +85,7 @@ static void on_list(const struct podres_list *result, void *arg)
 static void serve_pod(struct link *l, struct rpc_request *req, bool forget)
 {
 	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__PodRequest *m =
-		a ? agent__pod_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	const Agent__PodRequest *m = RPC_MESSAGE(a, agent__pod_request, req);
 	if (!m) {
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
 		return;
@@ -103,9 +101,7 @@ static void serve_pod(struct link *l, struct rpc_request *req, bool forget)
 static void serve_published(struct link *l, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(4096, PUBLISHED_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__PublishedRequest *m =
-		a ? agent__published_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	const Agent__PublishedRequest *m = RPC_MESSAGE(a, agent__published_request, req);
 	int r = m ? l->client->publish(m, l->client->arg) : -EINVAL;
 	if (r)
 		(void)rpc_reply_error(req, code_of(r), m ? "it is too large" : "cannot decode it");
@@ -116,9 +112,7 @@ static void serve_published(struct link *l, struct rpc_request *req)
 static void serve_evict(struct link *l, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__EvictRequest *m =
-		a ? agent__evict_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	const Agent__EvictRequest *m = RPC_MESSAGE(a, agent__evict_request, req);
 	if (m)
 		l->client->evict(m, req, l->client->arg);
 	else
@@ -128,9 +122,7 @@ static void serve_evict(struct link *l, struct rpc_request *req)
 static void serve_tell(struct link *l, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__TellRequest *m =
-		a ? agent__tell_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	const Agent__TellRequest *m = RPC_MESSAGE(a, agent__tell_request, req);
 	if (!m) {
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
 		return;
@@ -142,9 +134,7 @@ static void serve_tell(struct link *l, struct rpc_request *req)
 static void serve_check_claim(struct link *l, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__Claim *m =
-		a ? agent__claim__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	const Agent__Claim *m = RPC_MESSAGE(a, agent__claim, req);
 	if (m)
 		l->client->check_claim(m, req, l->client->arg);
 	else
@@ -201,11 +191,7 @@ static void link_registered(const struct rpc_result *result, void *arg)
 {
 	struct link *l = arg;
 	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__RegisterResponse *m =
-		!a || result->error ? NULL
-				    : agent__register_response__unpack(&alloc, result->payload_len,
-								       result->payload);
+	const Agent__RegisterResponse *m = RPC_ANSWER(a, agent__register_response, result);
 	if (m) {
 		log_info("connected to %s at %s", l->peer, l->socket);
 		l->last_error[0] = '\0';

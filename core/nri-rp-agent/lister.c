@@ -179,10 +179,10 @@ static void ask_kubelet(struct call *c)
 /* Reads the names in a Get request; the other methods have no parameters. */
 static int read_request(struct call *c, const uint8_t *payload, size_t n)
 {
-	ProtobufCAllocator alloc = pb_arena(c->arena);
 	if (c->method != METHOD_GET)
 		return 0;
-	const Podresources__GetRequest *m = podresources__get_request__unpack(&alloc, n, payload);
+	const Podresources__GetRequest *m =
+		PB_UNPACK(c->arena, podresources__get_request, n, payload);
 	if (!m || !*m->pod_name || !*m->pod_namespace)
 		return -EINVAL;
 	c->ns = m->pod_namespace;

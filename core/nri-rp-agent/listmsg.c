@@ -96,11 +96,10 @@ static int put_memory(struct arena *a, const Agent__ContainerAllocation *from, s
 static int check_devices(const ProtobufCBinaryData *list, size_t n, struct err *err)
 {
 	_arena_ struct arena *a = arena_new(4096, AGENT_MESSAGE_MAX);
-	ProtobufCAllocator alloc = pb_arena(a);
 	for (size_t i = 0; i < n; i++) {
 		if (!a)
 			return err_errno(err, -ENOMEM, "devices");
-		if (!podresources__container_devices__unpack(&alloc, list[i].len, list[i].data))
+		if (!PB_UNPACK(a, podresources__container_devices, list[i].len, list[i].data))
 			return err_set(err, -EBADMSG,
 				       "the kubelet lists devices that cannot be "
 				       "decoded");
@@ -136,11 +135,10 @@ static bool is_meant(const char *ns, const char *name, const Podresources__Serve
 static int read_kubelet(struct arena *a, const struct listmsg_bytes *bytes, const char *ns,
 			const char *name, Podresources__ServedList *ret, struct err *err)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	if (!bytes)
 		return 0;
 	Podresources__ServedList *m =
-		podresources__served_list__unpack(&alloc, bytes->n, bytes->data);
+		PB_UNPACK(a, podresources__served_list, bytes->n, bytes->data);
 	if (!m)
 		return err_set(err, -EBADMSG, "the kubelet's list cannot be decoded");
 	if (m->n_pod_resources > AGENT_PODS_MAX)
@@ -257,9 +255,8 @@ int listmsg_pods(struct arena *a, const struct listmsg_bytes *daemon,
 		 const struct listmsg_bytes *kubelet, const char *ns, const char *name,
 		 Podresources__ServedList *ret, struct err *err)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	const Agent__AllocationsResponse *m =
-		agent__allocations_response__unpack(&alloc, daemon->n, daemon->data);
+		PB_UNPACK(a, agent__allocations_response, daemon->n, daemon->data);
 	podresources__served_list__init(ret);
 	if (!m)
 		return err_set(err, -EBADMSG, "nri-rpd's list cannot be decoded");
@@ -271,12 +268,10 @@ int listmsg_allocatable(struct arena *a, const struct listmsg_bytes *daemon,
 			const struct listmsg_bytes *kubelet, Podresources__ServedAllocatable *ret,
 			struct err *err)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	const Agent__AllocatableResponse *m =
-		agent__allocatable_response__unpack(&alloc, daemon->n, daemon->data);
+		PB_UNPACK(a, agent__allocatable_response, daemon->n, daemon->data);
 	const Podresources__ServedAllocatable *k =
-		kubelet ? podresources__served_allocatable__unpack(&alloc, kubelet->n,
-								   kubelet->data)
+		kubelet ? PB_UNPACK(a, podresources__served_allocatable, kubelet->n, kubelet->data)
 			: NULL;
 	podresources__served_allocatable__init(ret);
 	if (!m || (kubelet && !k))

@@ -255,7 +255,6 @@ static void serve_ask(struct plugins *p, struct rpc_request *req, enum ask_kind 
 {
 	struct ask *a = calloc(1, sizeof *a);
 	struct arena *arena = a ? arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA) : NULL;
-	ProtobufCAllocator alloc = pb_arena(arena);
 	if (!arena) {
 		free(a);
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
@@ -265,7 +264,7 @@ static void serve_ask(struct plugins *p, struct rpc_request *req, enum ask_kind 
 	a->req = req;
 	a->arena = arena;
 	a->kind = kind;
-	a->m = agent__plugin_request__unpack(&alloc, req->payload_len, req->payload);
+	a->m = RPC_MESSAGE(arena, agent__plugin_request, req);
 	const char *why = pluginask_objection(a->m);
 	if (!why)
 		a->hints = arena_array(arena, a->m->n_wanted, sizeof *a->hints);
@@ -325,10 +324,7 @@ static void remove_pod(struct known_plugin *k, const char *uid)
 static void serve_remove(struct plugins *p, struct rpc_request *req)
 {
 	_arena_ struct arena *arena = arena_new(ARENA_BLOCK, ARENA_BLOCK * 4);
-	ProtobufCAllocator alloc = pb_arena(arena);
-	const Agent__PluginRemoveRequest *m =
-		arena ? agent__plugin_remove_request__unpack(&alloc, req->payload_len, req->payload)
-		      : NULL;
+	const Agent__PluginRemoveRequest *m = RPC_MESSAGE(arena, agent__plugin_remove_request, req);
 	if (!m || !grant_name(m->uid)) {
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
 		return;
@@ -373,11 +369,7 @@ static void on_checked(const struct rpc_result *result, void *arg)
 	struct check *c = arg;
 	struct known_plugin *k = plugins_find(c->all, c->resource);
 	_arena_ struct arena *arena = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
-	ProtobufCAllocator alloc = pb_arena(arena);
-	const Agent__CheckPodsResponse *m =
-		arena && !result->error ? agent__check_pods_response__unpack(
-						  &alloc, result->payload_len, result->payload)
-					: NULL;
+	const Agent__CheckPodsResponse *m = RPC_ANSWER(arena, agent__check_pods_response, result);
 	if (k) {
 		k->sweeping = false;
 		k->sweep = k->sweep || !m;

@@ -200,12 +200,10 @@ static int pluginmsg_undecodable(const struct packed *answer, struct err *err)
 int pluginmsg_hints(struct arena *a, const struct packed *answer, const Agent__PluginRequest *pod,
 		    const Agent__Wanted *w, Agent__Hints *ret, struct err *err)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	int r;
 	if (!*w->container) {
-		const Resourceplugin__PodResourceHintsResponse *m =
-			resourceplugin__pod_resource_hints_response__unpack(&alloc, answer->n,
-									    answer->data);
+		const Resourceplugin__PodResourceHintsResponse *m = PB_UNPACK(
+			a, resourceplugin__pod_resource_hints_response, answer->n, answer->data);
 		r = m ? check_about(m->pod_uid, "", m->resource_name, pod, w, err)
 		      : pluginmsg_undecodable(answer, err);
 		return r ? r
@@ -213,7 +211,7 @@ int pluginmsg_hints(struct arena *a, const struct packed *answer, const Agent__P
 				      err);
 	}
 	const Resourceplugin__ResourceHintsResponse *m =
-		resourceplugin__resource_hints_response__unpack(&alloc, answer->n, answer->data);
+		PB_UNPACK(a, resourceplugin__resource_hints_response, answer->n, answer->data);
 	r = m ? check_about(m->pod_uid, m->container_name, m->resource_name, pod, w, err)
 	      : pluginmsg_undecodable(answer, err);
 	return r ? r : take_hints(a, m->resource_hints, m->n_resource_hints, w->resource, ret, err);
@@ -393,21 +391,19 @@ static int note_empty(struct arena *a, uint32_t before, const Agent__Wanted *w,
 int pluginmsg_grants(struct arena *a, const struct packed *answer, const Agent__PluginRequest *pod,
 		     const Agent__Wanted *w, struct grant_list *to, struct err *err)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	const Resourceplugin__ResourceAllocation *result = NULL;
 	uint32_t before = to->n;
 	int r;
 	if (!*w->container) {
 		const Resourceplugin__PodResourceAllocationResponse *m =
-			resourceplugin__pod_resource_allocation_response__unpack(&alloc, answer->n,
-										 answer->data);
+			PB_UNPACK(a, resourceplugin__pod_resource_allocation_response, answer->n,
+				  answer->data);
 		r = m ? check_about(m->pod_uid, "", m->resource_name, pod, w, err)
 		      : pluginmsg_undecodable(answer, err);
 		result = m ? m->allocation_result : NULL;
 	} else {
-		const Resourceplugin__ResourceAllocationResponse *m =
-			resourceplugin__resource_allocation_response__unpack(&alloc, answer->n,
-									     answer->data);
+		const Resourceplugin__ResourceAllocationResponse *m = PB_UNPACK(
+			a, resourceplugin__resource_allocation_response, answer->n, answer->data);
 		r = m ? check_about(m->pod_uid, m->container_name, m->resource_name, pod, w, err)
 		      : pluginmsg_undecodable(answer, err);
 		result = m ? m->allocation_result : NULL;
@@ -444,10 +440,8 @@ static int take_pod(struct arena *a, const Resourceplugin__PodEntry *e, const ch
 int pluginmsg_pods(struct arena *a, const struct packed *answer, const char *resource,
 		   Agent__CheckPodsRequest *ret, struct err *err)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Resourceplugin__GetResourcesAllocationResponse *m =
-		resourceplugin__get_resources_allocation_response__unpack(&alloc, answer->n,
-									  answer->data);
+	const Resourceplugin__GetResourcesAllocationResponse *m = PB_UNPACK(
+		a, resourceplugin__get_resources_allocation_response, answer->n, answer->data);
 	if (!m)
 		return pluginmsg_undecodable(answer, err);
 	if (m->n_pod_resources > PODS_MAX)

@@ -170,9 +170,7 @@ static int tell_pod(const Agent__PodDevices *pod, void *arg)
 static void tell_known(const struct waiter *w, const struct known *k)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, DEVICES_POD_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__PodDevices *pod =
-		a ? agent__pod_devices__unpack(&alloc, k->len, k->packed) : NULL;
+	const Agent__PodDevices *pod = PB_UNPACK(a, agent__pod_devices, k->len, k->packed);
 	if (pod)
 		(void)tell_pod(pod, (void *)(uintptr_t)w);
 	else
@@ -182,7 +180,6 @@ static void tell_known(const struct waiter *w, const struct known *k)
 static void tell_list(const struct podres *p, const struct waiter *w)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, LIST_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
 	struct podres_list result = {.text = ""};
 	const struct known *k;
 	agent__list_response__init(&result.list);
@@ -194,7 +191,7 @@ static void tell_list(const struct podres *p, const struct waiter *w)
 	}
 	for (k = p->known; k; k = k->hh.next) {
 		Agent__PodDevices *pod =
-			k->packed ? agent__pod_devices__unpack(&alloc, k->len, k->packed) : NULL;
+			k->packed ? PB_UNPACK(a, agent__pod_devices, k->len, k->packed) : NULL;
 		if (k->packed && !pod) {
 			podres_fail(w, -ENOMEM, "out of memory");
 			return;

@@ -100,8 +100,7 @@ static json_t *json_spec(const Kubeletpods__Spec *m)
 json_t *podwatch_json(const uint8_t *data, size_t n)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_LIMIT);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Kubeletpods__Pod *m = a ? kubeletpods__pod__unpack(&alloc, n, data) : NULL;
+	const Kubeletpods__Pod *m = PB_UNPACK(a, kubeletpods__pod, n, data);
 	if (!m || !m->metadata)
 		return NULL;
 	json_t *pod = json_object();
@@ -148,9 +147,8 @@ static void podwatch_message(const uint8_t *payload, size_t n, void *arg)
 {
 	struct podwatch *w = arg;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_LIMIT);
-	ProtobufCAllocator alloc = pb_arena(a);
 	const Kubeletpods__WatchPodsEvent *m =
-		a ? kubeletpods__watch_pods_event__unpack(&alloc, n, payload) : NULL;
+		PB_UNPACK(a, kubeletpods__watch_pods_event, n, payload);
 	if (!w->begun)
 		w->fn(WATCH_BEGIN, NULL, NULL, w->arg);
 	w->begun = true;

@@ -35,9 +35,8 @@ void missing_log(struct ctr *ctr, const struct cri_missing *missing)
 
 Cri__Resources *wanted_before(const struct ctr *ctr, struct arena *a)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	return a && ctr->pending.data
-		       ? cri__resources__unpack(&alloc, ctr->pending.n, ctr->pending.data)
+		       ? PB_UNPACK(a, cri__resources, ctr->pending.n, ctr->pending.data)
 		       : NULL;
 }
 

@@ -28,8 +28,7 @@ static void on_event(const uint8_t *payload, size_t n, void *arg)
 {
 	struct intercept *p = arg;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Cri__ContainerEvent *m = a ? cri__container_event__unpack(&alloc, n, payload) : NULL;
+	const Cri__ContainerEvent *m = PB_UNPACK(a, cri__container_event, n, payload);
 	struct ctr *ctr = m ? model_ctr(&p->plugin.model, m->id) : NULL;
 	if (!m || !p->heard)
 		ends_look_soon(p);

@@ -86,9 +86,7 @@ static void feed_take(struct feed *f, const Agent__SetPodsRequest *m)
 static void serve_pods(struct feed *f, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__SetPodsRequest *m =
-		a ? agent__set_pods_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	const Agent__SetPodsRequest *m = RPC_MESSAGE(a, agent__set_pods_request, req);
 	if (!m) {
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "not a list of pods");
 		return;

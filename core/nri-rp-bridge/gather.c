@@ -160,11 +160,8 @@ static void ask_next_ctr(struct gather *g);
  * over the JSON. */
 static int read_status(struct arena *a, const struct grpc_result *result, struct cri_about *ret)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	const Cri__ContainerStatusResponse *m =
-		result->error ? NULL
-			      : cri__container_status_response__unpack(&alloc, result->payload_len,
-								       result->payload);
+		result->error ? NULL : RPC_MESSAGE(a, cri__container_status_response, result);
 	int r = m ? cri_info_container(a, INFO_OF(m), ret) : -EBADMSG;
 	if (!r && m->status && m->status->resources && m->status->resources->lnx)
 		ret->resources = m->status->resources->lnx;

@@ -47,14 +47,12 @@ void packed_fini(struct packed *p)
 
 Nri__PodSandbox *pod_message(struct arena *a, const struct pod *pod)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
-	return nri__pod_sandbox__unpack(&alloc, pod->msg.n, pod->msg.data);
+	return PB_UNPACK(a, nri__pod_sandbox, pod->msg.n, pod->msg.data);
 }
 
 Nri__Container *ctr_message(struct arena *a, const struct ctr *ctr)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
-	Nri__Container *m = nri__container__unpack(&alloc, ctr->msg.n, ctr->msg.data);
+	Nri__Container *m = PB_UNPACK(a, nri__container, ctr->msg.n, ctr->msg.data);
 	if (m)
 		m->state = ctr->state;
 	return m;

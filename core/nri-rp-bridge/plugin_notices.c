@@ -152,10 +152,8 @@ static void on_updated(const struct grpc_result *result, void *arg)
 		c->failed++;
 	} else {
 		_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-		ProtobufCAllocator alloc = pb_arena(a);
 		const Cri__Resources *r =
-			a ? cri__resources__unpack(&alloc, u->resources.n, u->resources.data)
-			  : NULL;
+			PB_UNPACK(a, cri__resources, u->resources.n, u->resources.data);
 		resources_in_force(u->ctr, r ? cri_resources(a, r) : NULL);
 	}
 	carried_free(u);
@@ -187,10 +185,9 @@ static int send_update(struct carry *c, struct ctr *ctr, Cri__Resources *resourc
 static int add_pending(struct arena *a, struct ctr *ctr, const Nri__LinuxResources *resources,
 		       struct cri_missing *missing)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	Cri__Resources none = CRI__RESOURCES__INIT, *to = &none;
 	if (ctr->pending.data)
-		to = cri__resources__unpack(&alloc, ctr->pending.n, ctr->pending.data);
+		to = PB_UNPACK(a, cri__resources, ctr->pending.n, ctr->pending.data);
 	int r = to ? cri_set_resources(a, to, resources, missing) : -ENOMEM;
 	return r ? r : packed_set(&ctr->pending, &to->base);
 }
@@ -228,9 +225,8 @@ void carry_updates(struct intercept *p, Nri__ContainerUpdate *const *list, size_
 void carry_pending(struct intercept *p, struct ctr *ctr)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	ProtobufCAllocator alloc = pb_arena(a);
-	Cri__Resources *to = a && ctr->pending.data ? cri__resources__unpack(&alloc, ctr->pending.n,
-									     ctr->pending.data)
+	Cri__Resources *to = a && ctr->pending.data ? PB_UNPACK(a, cri__resources, ctr->pending.n,
+								ctr->pending.data)
 						    : NULL;
 	struct carry *c = to ? calloc(1, sizeof *c) : NULL;
 	packed_fini(&ctr->pending);

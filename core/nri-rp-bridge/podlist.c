@@ -68,12 +68,11 @@ static struct known_pod *known_new(const Agent__FedPod *from)
 	if (!pod)
 		return NULL;
 	pod->arena = arena_new(POD_BLOCK, 0);
-	ProtobufCAllocator alloc = pb_arena(pod->arena);
 	pod->packed = pod->arena ? arena_alloc(pod->arena, n + 1) : NULL;
 	if (!pod->packed)
 		return known_free(pod);
 	pod->n = agent__fed_pod__pack(from, pod->packed);
-	pod->message = agent__fed_pod__unpack(&alloc, pod->n, pod->packed);
+	pod->message = PB_UNPACK(pod->arena, agent__fed_pod, pod->n, pod->packed);
 	pod->listed = true;
 	return pod->message ? pod : known_free(pod);
 }

@@ -145,11 +145,10 @@ int grant_check(const Grants__Grant *g, struct err *err)
 int grants_unpack(struct arena *a, const void *data, size_t len, const Grants__Grants **ret,
 		  struct err *err)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	if (len > GRANTS_BYTES_MAX)
 		return err_set(err, -E2BIG, "%zu bytes of grants, at most %u are accepted", len,
 			       GRANTS_BYTES_MAX);
-	const Grants__Grants *m = grants__grants__unpack(&alloc, len, data);
+	const Grants__Grants *m = PB_UNPACK(a, grants__grants, len, data);
 	if (!m)
 		return err_set(err, -EBADMSG, "grants that cannot be decoded");
 	if (m->n_grants > GRANTS_MAX)

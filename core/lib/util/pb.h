@@ -18,7 +18,7 @@ static inline void pb_arena_free(void *arena, void *data)
 	(void)data;
 }
 
-/* Returns an allocator: X__unpack(&alloc, …) with ProtobufCAllocator alloc = pb_arena(arena). */
+/* Returns an allocator for functions of protobuf-c; PB_UNPACK uses it for one message. */
 static inline ProtobufCAllocator pb_arena(struct arena *arena)
 {
 	return (ProtobufCAllocator){
@@ -32,6 +32,14 @@ static inline ProtobufCAllocator pb_arena(struct arena *arena)
 		if (m_)                                                                            \
 			prefix##__init(m_);                                                        \
 		m_;                                                                                \
+	})
+
+/* Decodes a message into an arena: PB_UNPACK(a, agent__pod_devices, size, data). NULL: the arena is
+ * NULL or full, or the message is malformed. */
+#define PB_UNPACK(arena, prefix, size, data)                                                       \
+	__extension__({                                                                            \
+		ProtobufCAllocator alloc_ = pb_arena(arena);                                       \
+		(arena) ? prefix##__unpack(&alloc_, size, data) : NULL;                            \
 	})
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "core/lib/util/buf.h"
 #include "core/lib/util/err.h"
+#include "core/lib/util/pb.h"
 #include "core/lib/wire/ttrpc.h"
 
 /* Requests that may wait for answers at a time; further ones are answered with
@@ -68,6 +69,14 @@ struct rpc_result {
 	const uint8_t *payload;
 	size_t payload_len;
 };
+
+/* Decode the message of a request, and of a result without an error, into an arena, as by
+ * PB_UNPACK. */
+#define RPC_MESSAGE(arena, prefix, from)                                                           \
+	PB_UNPACK(arena, prefix, (from)->payload_len, (from)->payload)
+#define RPC_ANSWER(arena, prefix, result)                                                          \
+	((result)->error ? NULL : RPC_MESSAGE(arena, prefix, result))
+
 typedef void (*rpc_done)(const struct rpc_result *result, void *arg);
 
 /*

@@ -193,10 +193,7 @@ static void serve_register(struct connection *c, struct rpc_request *req)
 {
 	static char version[] = NRI_RP_VERSION;
 	_arena_ struct arena *arena = arena_new(4096, REGISTER_ARENA);
-	ProtobufCAllocator alloc = pb_arena(arena);
-	const Agent__RegisterRequest *m =
-		arena ? agent__register_request__unpack(&alloc, req->payload_len, req->payload)
-		      : NULL;
+	const Agent__RegisterRequest *m = RPC_MESSAGE(arena, agent__register_request, req);
 	const struct conf_strings *namespaces =
 		&conf_core(pipeline_conf(c->agent->pipeline))->agent.namespaces;
 	Agent__RegisterResponse out = AGENT__REGISTER_RESPONSE__INIT;

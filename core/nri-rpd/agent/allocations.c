@@ -236,11 +236,8 @@ static int fill_pods(struct listing *l, const Agent__AllocationsRequest *m,
 void agent_serve_allocations(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	ProtobufCAllocator alloc = pb_arena(a);
 	Agent__AllocationsResponse out = AGENT__ALLOCATIONS_RESPONSE__INIT;
-	const Agent__AllocationsRequest *m =
-		a ? agent__allocations_request__unpack(&alloc, req->payload_len, req->payload)
-		  : NULL;
+	const Agent__AllocationsRequest *m = RPC_MESSAGE(a, agent__allocations_request, req);
 	struct err err = ERR_INIT;
 	struct listing l = {.a = a, .pipeline = p, .err = &err};
 	int r = m ? fill_pods(&l, m, &out) : 0;

@@ -98,16 +98,14 @@ static int ask_describe(struct arena *a, const Agent__PodDevices *pod, struct po
 
 int agent_decode_pod(struct arena *a, const uint8_t *data, size_t n, struct pod_devices_desc *ret)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__PodDevices *m = agent__pod_devices__unpack(&alloc, n, data);
+	const Agent__PodDevices *m = PB_UNPACK(a, agent__pod_devices, n, data);
 	return m ? ask_describe(a, m, ret) : -EBADMSG;
 }
 
 int agent_decode_list(struct arena *a, const uint8_t *data, size_t n, struct pod_devices_desc **ret,
 		      uint32_t *ret_n)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__ListResponse *m = agent__list_response__unpack(&alloc, n, data);
+	const Agent__ListResponse *m = PB_UNPACK(a, agent__list_response, n, data);
 	if (!m)
 		return -EBADMSG;
 	if (m->n_pods > AGENT_PODS_MAX)
@@ -202,11 +200,7 @@ static void on_evicted(const struct rpc_result *result, void *arg)
 	};
 	struct question *q = arg;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ANSWER_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__EvictResponse *m =
-		a && !result->error ? agent__evict_response__unpack(&alloc, result->payload_len,
-								    result->payload)
-				    : NULL;
+	const Agent__EvictResponse *m = RPC_ANSWER(a, agent__evict_response, result);
 	bool sane = m && (unsigned)m->outcome < sizeof answers / sizeof *answers;
 	pipeline_evict_told(q->pipeline, q->pod, sane ? answers[m->outcome] : EVICT_UNANSWERED,
 			    sane ? m->text : why_not(result, -EBADMSG));

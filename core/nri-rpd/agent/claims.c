@@ -58,8 +58,7 @@ static int claims_read_huge(Agent__Amount *const *list, size_t n, struct huge *r
 
 int agent_decode_claim(struct arena *a, const uint8_t *data, size_t n, struct claim_desc *ret)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__PrepareClaimRequest *m = agent__prepare_claim_request__unpack(&alloc, n, data);
+	const Agent__PrepareClaimRequest *m = PB_UNPACK(a, agent__prepare_claim_request, n, data);
 	if (!m)
 		return -EBADMSG;
 	uint32_t n_parts = m->n_more < CLAIM_PARTS_MAX ? 1 + (uint32_t)m->n_more : 0;
@@ -166,10 +165,7 @@ void agent_serve_prepare_claim(struct pipeline *p, struct rpc_request *req)
 void agent_serve_release_claim(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, CLAIM_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__ReleaseClaimRequest *m =
-		a ? agent__release_claim_request__unpack(&alloc, req->payload_len, req->payload)
-		  : NULL;
+	const Agent__ReleaseClaimRequest *m = RPC_MESSAGE(a, agent__release_claim_request, req);
 	if (!m) {
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
 		return;

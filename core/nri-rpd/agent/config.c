@@ -59,8 +59,7 @@ static int take_section(struct arena *a, const Agent__SetConfigRequest *m, const
 int agent_decode_config(struct arena *a, const uint8_t *data, size_t n, struct conf_source **ret,
 			unsigned *ret_n)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__SetConfigRequest *m = agent__set_config_request__unpack(&alloc, n, data);
+	const Agent__SetConfigRequest *m = PB_UNPACK(a, agent__set_config_request, n, data);
 	size_t total = 0;
 	if (!m)
 		return -EBADMSG;

@@ -116,10 +116,9 @@ static int take_taints(struct arena *a, const Agent__SetNodeRequest *m, struct n
 int agent_decode_node(struct arena *a, const uint8_t *data, size_t n,
 		      const struct node_object **ret)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	if (n > AGENT_NODE_MAX)
 		return -E2BIG;
-	const Agent__SetNodeRequest *m = agent__set_node_request__unpack(&alloc, n, data);
+	const Agent__SetNodeRequest *m = PB_UNPACK(a, agent__set_node_request, n, data);
 	struct node_object *node = m ? arena_alloc(a, sizeof *node) : NULL;
 	if (!m)
 		return -EBADMSG;

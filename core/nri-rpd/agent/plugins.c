@@ -49,11 +49,8 @@ static int read_plugins(const Agent__SetPluginsRequest *m, struct plugin_desc li
 void agent_serve_plugins(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
 	struct plugin_desc list[PLUGINS_MAX];
-	const Agent__SetPluginsRequest *m =
-		a ? agent__set_plugins_request__unpack(&alloc, req->payload_len, req->payload)
-		  : NULL;
+	const Agent__SetPluginsRequest *m = RPC_MESSAGE(a, agent__set_plugins_request, req);
 	int r = m ? read_plugins(m, list) : -EBADMSG;
 	if (!r)
 		r = pipeline_plugins_set(p, list, (uint32_t)m->n_plugins);
@@ -92,11 +89,8 @@ static int read_pods(struct arena *a, const Agent__CheckPodsRequest *m, struct p
 void agent_serve_check_pods(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
 	Agent__CheckPodsResponse out = AGENT__CHECK_PODS_RESPONSE__INIT;
-	const Agent__CheckPodsRequest *m =
-		a ? agent__check_pods_request__unpack(&alloc, req->payload_len, req->payload)
-		  : NULL;
+	const Agent__CheckPodsRequest *m = RPC_MESSAGE(a, agent__check_pods_request, req);
 	int r = !m ? -EBADMSG : m->n_pods > AGENT_PODS_MAX ? -E2BIG : 0;
 	struct plugin_pod *list = r ? NULL : arena_array(a, m->n_pods + 1, sizeof *list);
 	out.gone = list ? arena_array(a, m->n_pods + 1, sizeof *out.gone) : NULL;
@@ -167,8 +161,7 @@ static int read_hints(struct arena *a, const Agent__Hints *m, struct plugin_hint
 int agent_decode_hints(struct arena *a, const uint8_t *data, size_t n, struct plugin_hints **ret,
 		       uint32_t *ret_n)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
-	const Agent__PluginHintsResponse *m = agent__plugin_hints_response__unpack(&alloc, n, data);
+	const Agent__PluginHintsResponse *m = PB_UNPACK(a, agent__plugin_hints_response, n, data);
 	if (!m)
 		return -EBADMSG;
 	if (m->n_of > AGENT_WANTED_MAX)
@@ -202,13 +195,10 @@ static void on_allocated(const struct rpc_result *result, void *arg)
 {
 	struct question *q = arg;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
 	const Grants__Grants *grants;
 	struct err err = ERR_INIT;
 	const Agent__PluginAllocateResponse *m =
-		a && !result->error ? agent__plugin_allocate_response__unpack(
-					      &alloc, result->payload_len, result->payload)
-				    : NULL;
+		RPC_ANSWER(a, agent__plugin_allocate_response, result);
 	if (!m || grants_unpack(a, m->grants.data, m->grants.len, &grants, &err))
 		plugins_failed(q, result, "the agent's reply is invalid");
 	else

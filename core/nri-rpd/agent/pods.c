@@ -183,10 +183,9 @@ static int take_pod(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret
 
 int agent_decode_pods(struct arena *a, const uint8_t *data, size_t n, struct fed_message *ret)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
 	if (n > AGENT_SET_PODS_MAX)
 		return -E2BIG;
-	const Agent__SetPodsRequest *m = agent__set_pods_request__unpack(&alloc, n, data);
+	const Agent__SetPodsRequest *m = PB_UNPACK(a, agent__set_pods_request, n, data);
 	if (!m)
 		return -EBADMSG;
 	if (m->n_pods > FEED_PODS_MAX || m->n_gone > FEED_PODS_MAX)

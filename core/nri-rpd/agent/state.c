@@ -43,10 +43,8 @@ static void state_fill(struct cluster_state *s, const Agent__SetStateRequest *m)
 void agent_serve_state(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(4096, STATE_ARENA);
-	ProtobufCAllocator alloc = pb_arena(a);
 	_free_ struct cluster_state *s = calloc(1, sizeof *s);
-	const Agent__SetStateRequest *m =
-		a ? agent__set_state_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	const Agent__SetStateRequest *m = RPC_MESSAGE(a, agent__set_state_request, req);
 	if (!m || !s) {
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
 		return;

@@ -87,13 +87,12 @@ static int command_check_args(const Control__Request *req, const struct command 
 Control__Request *command_decode(struct arena *arena, const uint8_t *data, size_t len,
 				 const struct command *command, struct err *err)
 {
-	ProtobufCAllocator allocator = pb_arena(arena);
 	if (len > CTL_REQUEST_MAX) {
 		(void)err_set(err, -EMSGSIZE, "a request of %zu bytes, at most %u are accepted",
 			      len, CTL_REQUEST_MAX);
 		return NULL;
 	}
-	Control__Request *req = control__request__unpack(&allocator, len, data);
+	Control__Request *req = PB_UNPACK(arena, control__request, len, data);
 	if (!req)
 		(void)err_set(err, -EBADMSG, "the request cannot be decoded");
 	return req && command_check_args(req, command, err) == 0 ? req : NULL;

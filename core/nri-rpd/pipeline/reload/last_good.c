@@ -119,9 +119,8 @@ int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err)
 	_arena_ struct arena *arena = arena_new(ARENA_BLOCK, 2 * KEPT_MAX);
 	if (!arena)
 		return err_errno(err, -ENOMEM, "a configuration");
-	ProtobufCAllocator alloc = pb_arena(arena);
 	const Kept__Configuration *message =
-		kept__configuration__unpack(&alloc, size - HEAD_SIZE, bytes + HEAD_SIZE);
+		PB_UNPACK(arena, kept__configuration, size - HEAD_SIZE, bytes + HEAD_SIZE);
 	return message ? last_good_copy(message, ret, err)
 		       : err_set(err, -EBADMSG, "it is damaged");
 }
