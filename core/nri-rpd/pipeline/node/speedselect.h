@@ -12,7 +12,7 @@ struct pipeline;
 
 /* A power unit in the bytes of a message. Both processes are the same program. */
 struct speedselect_unit {
-	struct rp_sst_punit punit; /* its sets are the members below */
+	struct rp_sst_punit punit; /* the pointers of its sets are not valid */
 	struct rp_idset cpus, bf_cpus;
 };
 
