@@ -103,31 +103,48 @@ static int count_fields(struct span s, uint32_t ret[NUMBERS])
 	return more;
 }
 
-/* ---- entries of maps ------------------------------------------------------------------------- */
+/* ---- rows of fields -------------------------------------------------------------------------- */
 
-struct entry {
+/* Each row decodes a field into a member of the struct `to`, with its text in the arena `a`. */
+#define ROW(number, take)                                                                          \
+	case number:                                                                               \
+		return take;
+#define TEXT(number, member) ROW(number, take_text(a, f, &to->member))
+#define NUMBER(number, member) ROW(number, take_number(f, (uint64_t *)&to->member))
+#define SIGNED(number, member) ROW(number, take_signed(f, &to->member))
+#define AMOUNT(number, member) ROW(number, take_amount(f, &to->member))
+
+struct destination {
 	struct arena *a;
-	struct kv *kv;
+	void *to;
 };
 
-static int entry_field(void *arg, const struct field *f)
-{
-	const struct entry *e = arg;
-	switch (f->number) {
-	case 1:
-		return take_text(e->a, f, &e->kv->key);
-	case 2:
-		return take_text(e->a, f, &e->kv->value);
-	default:
-		return 0;
+/* Defines take_NAME(), which decodes an embedded message into a struct by rows. */
+#define EMBEDDED(name, type, rows)                                                                 \
+	static int name##_field(void *arg, const struct field *f)                                  \
+	{                                                                                          \
+		const struct destination *d = arg;                                                 \
+		struct arena *a = d->a;                                                            \
+		type *to = d->to;                                                                  \
+		(void)a;                                                                           \
+		switch (f->number) {                                                               \
+			rows default : return 0;                                                   \
+		}                                                                                  \
+	}                                                                                          \
+	static int take_##name(struct arena *a, const struct field *f, type *to)                   \
+	{                                                                                          \
+		struct destination d = {a, to};                                                    \
+		return take_message(f, name##_field, &d);                                          \
 	}
-}
+
+/* ---- entries of maps ------------------------------------------------------------------------- */
+
+EMBEDDED(pair, struct kv, TEXT(1, key) TEXT(2, value))
 
 static int take_entry(struct arena *a, const struct field *f, struct kv *pairs, uint32_t *n)
 {
-	struct entry e = {a, &pairs[*n]};
-	*e.kv = (struct kv){"", ""};
-	int r = take_message(f, entry_field, &e);
+	pairs[*n] = (struct kv){"", ""};
+	int r = take_pair(a, f, &pairs[*n]);
 	if (!r)
 		++*n;
 	return r;
@@ -163,24 +180,20 @@ static int linux_pod_field(void *arg, const struct field *f)
 static int pod_field(void *arg, const struct field *f)
 {
 	struct pod_decoder *d = arg;
-	struct pod_desc *ret = d->ret;
+	struct arena *a = d->a;
+	struct pod_desc *to = d->ret;
 	if (!d->whole && f->number > 4)
 		return 0;
 	switch (f->number) {
-	case 1:
-		return take_text(d->a, f, &ret->id);
-	case 2:
-		return take_text(d->a, f, &ret->name);
-	case 3:
-		return take_text(d->a, f, &ret->uid);
-	case 4:
-		return take_text(d->a, f, &ret->ns);
+		TEXT(1, id);
+		TEXT(2, name);
+		TEXT(3, uid);
+		TEXT(4, ns);
+		TEXT(7, runtime_handler);
 	case 5:
-		return take_entry(d->a, f, d->labels, &ret->n_labels);
+		return take_entry(a, f, d->labels, &to->n_labels);
 	case 6:
-		return take_entry(d->a, f, d->annotations, &ret->n_annotations);
-	case 7:
-		return take_text(d->a, f, &ret->runtime_handler);
+		return take_entry(a, f, d->annotations, &to->n_annotations);
 	case 8:
 		return take_message(f, linux_pod_field, d);
 	default:
@@ -208,8 +221,7 @@ int decode_pod(struct arena *a, struct span s, enum decode_depth depth, struct p
 struct rule {
 	uint64_t allow;
 	const char *type, *access;
-	bool has_major, has_minor;
-	int64_t major, minor;
+	int64_t major, minor; /* RP_NOT_SET: any */
 };
 
 struct res_decoder {
@@ -229,68 +241,21 @@ static void cut_amount(int64_t *amount, int64_t max)
 		*amount = -1;
 }
 
-static int cpu_amount(int r, int64_t *amount)
+static void cut_resources(struct res_desc *ret)
 {
-	cut_amount(amount, DERIVE_CPU_MAX);
-	return r;
+	cut_amount(&ret->shares, DERIVE_CPU_MAX);
+	cut_amount(&ret->quota, DERIVE_CPU_MAX);
+	cut_amount(&ret->period, DERIVE_CPU_MAX);
+	cut_amount(&ret->mem_limit, DERIVE_BYTES_MAX);
 }
 
-static int memory_field(void *arg, const struct field *f)
-{
-	struct res_decoder *d = arg;
-	int r = f->number == 1 ? take_signed(f, &d->ret->mem_limit) : 0;
-	cut_amount(&d->ret->mem_limit, DERIVE_BYTES_MAX);
-	return r;
-}
+EMBEDDED(memory, struct res_desc, SIGNED(1, mem_limit))
+EMBEDDED(cpu, struct res_desc,
+	 AMOUNT(1, shares) SIGNED(2, quota) AMOUNT(3, period) TEXT(6, cpus) TEXT(7, mems))
+EMBEDDED(rule, struct rule,
+	 NUMBER(1, allow) TEXT(2, type) SIGNED(3, major) SIGNED(4, minor) TEXT(5, access))
 
-static int cpu_field(void *arg, const struct field *f)
-{
-	struct res_decoder *d = arg;
-	struct res_desc *ret = d->ret;
-	switch (f->number) {
-	case 1:
-		return cpu_amount(take_amount(f, &ret->shares), &ret->shares);
-	case 2:
-		return cpu_amount(take_signed(f, &ret->quota), &ret->quota);
-	case 3:
-		return cpu_amount(take_amount(f, &ret->period), &ret->period);
-	case 6:
-		return take_text(d->a, f, &ret->cpus);
-	case 7:
-		return take_text(d->a, f, &ret->mems);
-	default:
-		return 0;
-	}
-}
-
-struct rule_decoder {
-	struct arena *a;
-	struct rule *rule;
-};
-
-static int rule_field(void *arg, const struct field *f)
-{
-	const struct rule_decoder *d = arg;
-	struct rule *rule = d->rule;
-	switch (f->number) {
-	case 1:
-		return take_number(f, &rule->allow);
-	case 2:
-		return take_text(d->a, f, &rule->type);
-	case 3:
-		rule->has_major = true;
-		return take_signed(f, &rule->major);
-	case 4:
-		rule->has_minor = true;
-		return take_signed(f, &rule->minor);
-	case 5:
-		return take_text(d->a, f, &rule->access);
-	default:
-		return 0;
-	}
-}
-
-static int take_rule(struct res_decoder *d, const struct field *f)
+static int add_rule(struct res_decoder *d, const struct field *f)
 {
 	if (d->n_rules == d->cap_rules) {
 		uint32_t cap = d->cap_rules ? d->cap_rules * 2 : 8;
@@ -302,38 +267,27 @@ static int take_rule(struct res_decoder *d, const struct field *f)
 		d->rules = grown;
 		d->cap_rules = cap;
 	}
-	struct rule_decoder rd = {d->a, &d->rules[d->n_rules++]};
-	*rd.rule = (struct rule){.type = "", .access = ""};
-	return take_message(f, rule_field, &rd);
+	struct rule *rule = &d->rules[d->n_rules++];
+	*rule = (struct rule){.type = "", .access = "", .major = RP_NOT_SET, .minor = RP_NOT_SET};
+	return take_rule(d->a, f, rule);
 }
 
-struct huge_decoder {
-	struct arena *a;
-	struct huge_request is;
+struct huge_limit {
+	const char *size;
+	uint64_t bytes;
 };
 
-static int huge_field(void *arg, const struct field *f)
-{
-	struct huge_decoder *d = arg;
-	const char *size = "";
-	if (f->number == 2)
-		return take_number(f, &d->is.bytes);
-	if (f->number != 1)
-		return 0;
-	int r = take_text(d->a, f, &size);
-	if (!r)
-		d->is.page = hugepages_size(size);
-	return r;
-}
+EMBEDDED(huge_limit, struct huge_limit, TEXT(1, size) NUMBER(2, bytes))
 
 /* Reads a limit of huge pages. The kubelet sends one of 0 for each size that is not requested. */
 static int take_huge(struct res_decoder *d, const struct field *f)
 {
-	struct huge_decoder hd = {.a = d->a};
-	int r = take_message(f, huge_field, &hd);
-	bool is = !r && hd.is.page && hd.is.bytes && hd.is.bytes <= DERIVE_BYTES_MAX;
-	if (is && d->huge->n < HUGE_SIZES_MAX)
-		d->huge->of[d->huge->n++] = hd.is;
+	struct huge_limit limit = {.size = ""};
+	int r = take_huge_limit(d->a, f, &limit);
+	const struct huge_request is = {hugepages_size(limit.size), limit.bytes};
+	if (!r && is.page && is.bytes && is.bytes <= DERIVE_BYTES_MAX &&
+	    d->huge->n < HUGE_SIZES_MAX)
+		d->huge->of[d->huge->n++] = is;
 	return r;
 }
 
@@ -342,13 +296,13 @@ static int res_field(void *arg, const struct field *f)
 	struct res_decoder *d = arg;
 	switch (f->number) {
 	case 1:
-		return take_message(f, memory_field, d);
+		return take_memory(d->a, f, d->ret);
 	case 2:
-		return take_message(f, cpu_field, d);
+		return take_cpu(d->a, f, d->ret);
 	case 3:
 		return d->huge ? take_huge(d, f) : 0;
 	case 7:
-		return d->rules ? take_rule(d, f) : 0;
+		return d->rules ? add_rule(d, f) : 0;
 	default:
 		return 0;
 	}
@@ -363,72 +317,34 @@ int decode_resources(struct arena *a, struct span s, struct res_desc *ret)
 {
 	struct res_decoder d = {.a = a, .ret = ret};
 	clear_resources(ret);
-	return each_field(s, res_field, &d);
+	int r = each_field(s, res_field, &d);
+	cut_resources(ret);
+	return r;
 }
 
 /* ---- mounts and devices ---------------------------------------------------------------------- */
 
-struct mount_decoder {
-	struct arena *a;
-	struct rp_mount_info *mount;
-};
-
-static int mount_field(void *arg, const struct field *f)
+static int take_option(const struct field *f, uint32_t *ret_read_only)
 {
-	const struct mount_decoder *d = arg;
-	switch (f->number) {
-	case 1:
-		return take_text(d->a, f, &d->mount->destination);
-	case 2:
-		return take_text(d->a, f, &d->mount->type);
-	case 3:
-		return take_text(d->a, f, &d->mount->source);
-	case 4:
-		if (f->wire != WIRE_LEN)
-			return -EBADMSG;
-		if (span_len(&f->bytes) == 2 && memcmp(f->bytes.p, "ro", 2) == 0)
-			d->mount->read_only = 1;
-		return 0;
-	default:
-		return 0;
-	}
+	if (f->wire != WIRE_LEN)
+		return -EBADMSG;
+	if (span_len(&f->bytes) == 2 && memcmp(f->bytes.p, "ro", 2) == 0)
+		*ret_read_only = 1;
+	return 0;
 }
 
-struct device_decoder {
-	struct arena *a;
-	struct rp_device_info *dev;
-};
-
-static int device_field(void *arg, const struct field *f)
-{
-	const struct device_decoder *d = arg;
-	uint64_t number = 0;
-	int r;
-	switch (f->number) {
-	case 1:
-		return take_text(d->a, f, &d->dev->path);
-	case 2:
-		return take_text(d->a, f, &d->dev->type);
-	case 3:
-		r = take_number(f, &number);
-		d->dev->major = (int64_t)number;
-		return r;
-	case 4:
-		r = take_number(f, &number);
-		d->dev->minor = (int64_t)number;
-		return r;
-	default:
-		return 0;
-	}
-}
+EMBEDDED(mount, struct rp_mount_info,
+	 TEXT(1, destination) TEXT(2, type) TEXT(3, source) ROW(4, take_option(f, &to->read_only)))
+EMBEDDED(device, struct rp_device_info,
+	 TEXT(1, path) TEXT(2, type) NUMBER(3, major) NUMBER(4, minor))
 
 static bool rule_covers(const struct rule *rule, const struct rp_device_info *dev)
 {
 	bool any_type = !*rule->type || strcmp(rule->type, "a") == 0;
 	if (!any_type && strcmp(rule->type, dev->type) != 0)
 		return false;
-	return (!rule->has_major || rule->major == dev->major) &&
-	       (!rule->has_minor || rule->minor == dev->minor);
+	return (rule->major == RP_NOT_SET || rule->major == dev->major) &&
+	       (rule->minor == RP_NOT_SET || rule->minor == dev->minor);
 }
 
 /* Returns true if the rules of the device cgroup let the container write to the device. As in the
@@ -472,25 +388,25 @@ uint32_t decode_state(uint64_t state)
 	}
 }
 
-static int take_device(struct ctr_decoder *d, const struct field *f)
+static int add_device(struct ctr_decoder *d, const struct field *f)
 {
-	struct device_decoder dd = {d->rest, &d->devices[d->ret->n_devices++]};
-	*dd.dev = (struct rp_device_info){.size = sizeof *dd.dev, .path = "", .type = ""};
-	return take_message(f, device_field, &dd);
+	struct rp_device_info *dev = &d->devices[d->ret->n_devices++];
+	*dev = (struct rp_device_info){.size = sizeof *dev, .path = "", .type = ""};
+	return take_device(d->rest, f, dev);
 }
 
 static int linux_field(void *arg, const struct field *f)
 {
 	struct ctr_decoder *d = arg;
+	struct arena *a = d->a;
+	struct ctr_desc *to = d->ret;
 	switch (f->number) {
+		SIGNED(4, oom_score_adj);
+		TEXT(5, cgroups_path);
 	case 2:
-		return d->devices ? take_device(d, f) : 0;
+		return d->devices ? add_device(d, f) : 0;
 	case 3:
 		return take_message(f, res_field, &d->res);
-	case 4:
-		return take_signed(f, &d->ret->oom_score_adj);
-	case 5:
-		return take_text(d->a, f, &d->ret->cgroups_path);
 	default:
 		return 0;
 	}
@@ -520,26 +436,21 @@ static int take_linux(struct ctr_decoder *d, const struct field *f)
 	return r ? r : each_field(f->bytes, linux_field, d);
 }
 
-static int take_mount(struct ctr_decoder *d, const struct field *f)
+static int add_mount(struct ctr_decoder *d, const struct field *f)
 {
-	struct mount_decoder md = {d->rest, &d->mounts[d->ret->n_mounts++]};
-	*md.mount = (struct rp_mount_info){sizeof *md.mount, 0, "", "", ""};
-	return take_message(f, mount_field, &md);
+	struct rp_mount_info *mount = &d->mounts[d->ret->n_mounts++];
+	*mount = (struct rp_mount_info){sizeof *mount, 0, "", "", ""};
+	return take_mount(d->rest, f, mount);
 }
 
 /* Decodes the name of a CDI device (Container Device Interface). */
-static int cdi_field(void *arg, const struct field *f)
-{
-	struct ctr_decoder *d = arg;
-	return f->number == 1 ? take_text(d->rest, f, &d->cdi[d->ret->n_cdi]) : 0;
-}
+EMBEDDED(cdi, const char *, ROW(1, take_text(a, f, to)))
 
-static int take_cdi(struct ctr_decoder *d, const struct field *f)
+static int add_cdi(struct ctr_decoder *d, const struct field *f)
 {
-	d->cdi[d->ret->n_cdi] = "";
-	int r = take_message(f, cdi_field, d);
-	d->ret->n_cdi++;
-	return r;
+	const char **name = &d->cdi[d->ret->n_cdi++];
+	*name = "";
+	return take_cdi(d->rest, f, name);
 }
 
 static int long_field(struct ctr_decoder *d, const struct field *f)
@@ -555,11 +466,11 @@ static int long_field(struct ctr_decoder *d, const struct field *f)
 	case 8:
 		return d->env ? take_text(d->rest, f, &d->env[ret->n_env++]) : 0;
 	case 9:
-		return d->mounts ? take_mount(d, f) : 0;
+		return d->mounts ? add_mount(d, f) : 0;
 	case 11:
 		return take_linux(d, f);
 	case 20:
-		return d->cdi ? take_cdi(d, f) : 0;
+		return d->cdi ? add_cdi(d, f) : 0;
 	default:
 		return 0;
 	}
@@ -568,27 +479,25 @@ static int long_field(struct ctr_decoder *d, const struct field *f)
 static int ctr_field(void *arg, const struct field *f)
 {
 	struct ctr_decoder *d = arg;
-	struct ctr_desc *ret = d->ret;
+	struct arena *a = d->a;
+	struct ctr_desc *to = d->ret;
 	uint64_t number = 0;
 	int r;
 	switch (f->number) {
-	case 1:
-		return take_text(d->a, f, &ret->id);
-	case 2:
-		return take_text(d->a, f, &ret->pod_id);
-	case 3:
-		return take_text(d->a, f, &ret->name);
+		TEXT(1, id);
+		TEXT(2, pod_id);
+		TEXT(3, name);
 	case 4:
 		r = take_number(f, &number);
-		ret->state = decode_state(number);
+		to->state = decode_state(number);
 		return r;
 	case 12:
 		r = take_number(f, &number);
-		ret->pid = (uint32_t)number;
+		to->pid = (uint32_t)number;
 		return r;
 	case 14:
 		r = take_number(f, &number);
-		ret->created_ns = number <= INT64_MAX ? number : 0;
+		to->created_ns = number <= INT64_MAX ? number : 0;
 		return r;
 	default:
 		return d->depth == DECODE_NAME ? 0 : long_field(d, f);
@@ -633,6 +542,7 @@ int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_d
 	int r = depth == DECODE_NAME ? 0 : make_lists(&d, s);
 	if (!r)
 		r = each_field(s, ctr_field, &d);
+	cut_resources(&ret->res);
 	for (uint32_t i = 0; !r && d.devices && i < ret->n_devices; i++)
 		d.devices[i].writable = device_writable(&d.res, &d.devices[i]);
 	return r;
