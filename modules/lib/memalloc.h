@@ -122,6 +122,8 @@ uint32_t memalloc_all_types(const struct memalloc *m);
 /* Converts a set of node numbers, in which unknown ones are ignored, and back. */
 memalloc_mask memalloc_mask_of(const struct memalloc *m, struct rp_ids nodes);
 void memalloc_ids(const struct memalloc *m, memalloc_mask nodes, struct rp_idset *ret);
+/* Returns the nodes of `among` that are closest to another node; all of them are equally close. */
+memalloc_mask memalloc_nearest(const struct memalloc *m, memalloc_mask node, memalloc_mask among);
 
 /* ---- requests -------------------------------------------------------------------------------- */
 

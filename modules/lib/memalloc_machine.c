@@ -8,10 +8,8 @@
 
 #define DISTANCE_UNKNOWN (UINT32_MAX - 1) /* farther than all known distances */
 
-static int memalloc_machine_refuse(char *why, size_t why_size, int code, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static int memalloc_machine_refuse(char *why, size_t why_size, int code, const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static int memalloc_refuse(char *why, size_t why_size,
+								 int code, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -21,18 +19,13 @@ static int memalloc_machine_refuse(char *why, size_t why_size, int code, const c
 	return code;
 }
 
+/* Returns the index of a type, or N_TYPES if there is no such type. */
 static uint32_t type_index(uint32_t type)
 {
-	switch (type) {
-	case MEMALLOC_DRAM:
-		return 0;
-	case MEMALLOC_PMEM:
-		return 1;
-	case MEMALLOC_HBM:
-		return 2;
-	default:
-		return N_TYPES;
-	}
+	uint32_t i = 0;
+	while (i < N_TYPES && type != UINT32_C(1) << i)
+		i++;
+	return i;
 }
 
 /* ---- construction ---------------------------------------------------------------------------- */
@@ -42,29 +35,27 @@ static int memalloc_machine_check(const struct memalloc_machine *machine, char *
 {
 	bool memory = false;
 	if (machine->n_nodes > MEMALLOC_NODES_MAX)
-		return memalloc_machine_refuse(why, why_size, -RP_E2BIG,
-					       "%u memory nodes: at most %u are supported",
-					       machine->n_nodes, MEMALLOC_NODES_MAX);
+		return memalloc_refuse(why, why_size, -RP_E2BIG,
+				       "%u memory nodes: at most %u are supported",
+				       machine->n_nodes, MEMALLOC_NODES_MAX);
 	for (uint32_t i = 0; i < machine->n_nodes; i++) {
 		const struct memalloc_node *n = &machine->nodes[i];
 		if (n->id >= RP_NODES_MAX || (i && n->id <= n[-1].id))
-			return memalloc_machine_refuse(why, why_size, -RP_EINVAL,
-						       "memory node %u: not in order or too large",
-						       n->id);
+			return memalloc_refuse(why, why_size, -RP_EINVAL,
+					       "memory node %u: not in order or too large", n->id);
 		if (type_index(n->type) == N_TYPES)
-			return memalloc_machine_refuse(why, why_size, -RP_EINVAL,
-						       "memory node %u: unknown type %u", n->id,
-						       n->type);
+			return memalloc_refuse(why, why_size, -RP_EINVAL,
+					       "memory node %u: unknown type %u", n->id, n->type);
 		if (n->bytes > MEMALLOC_NODE_BYTES_MAX)
-			return memalloc_machine_refuse(
+			return memalloc_refuse(
 				why, why_size, -RP_EINVAL,
 				"memory node %u: %llu bytes are more than is supported", n->id,
 				(unsigned long long)n->bytes);
 		memory |= n->bytes > 0;
 	}
 	return memory ? 0
-		      : memalloc_machine_refuse(why, why_size, -RP_EINVAL,
-						"the machine has no memory node with memory");
+		      : memalloc_refuse(why, why_size, -RP_EINVAL,
+					"the machine has no memory node with memory");
 }
 
 /* Groups the other nodes by distance, nearest first. Returns the end of the written array. */
@@ -117,7 +108,7 @@ int memalloc_new_machine(const struct memalloc_machine *machine, struct memalloc
 	if (!m || !d) {
 		free(m);
 		free(d);
-		return memalloc_machine_refuse(why, why_size, -RP_ENOMEM, "out of memory");
+		return memalloc_refuse(why, why_size, -RP_ENOMEM, "out of memory");
 	}
 	m->distances = d;
 	m->n_nodes = n;
@@ -205,21 +196,20 @@ static int memalloc_read(const struct rp_host_topology *topo, void *ctx, bool by
 	struct rp_ids online;
 	int r = topo->set(ctx, RP_NODES_ONLINE, &online);
 	if (r)
-		return memalloc_machine_refuse(why, why_size, r,
-					       "the host does not report the memory nodes");
+		return memalloc_refuse(why, why_size, r,
+				       "the host does not report the memory nodes");
 	uint64_t average = by_size ? average_memory(topo, ctx, online) : 0;
 	RP_IDS_EACH (id, online) {
 		struct rp_node_info info = {.size = sizeof info};
 		r = topo->node(ctx, id, &info);
 		if (r)
-			return memalloc_machine_refuse(
-				why, why_size, r, "memory node %u: not reported by the host", id);
+			return memalloc_refuse(why, why_size, r,
+					       "memory node %u: not reported by the host", id);
 		if (!info.memory && rp_ids_empty(info.cpus))
 			continue;
 		if (n == MEMALLOC_NODES_MAX)
-			return memalloc_machine_refuse(
-				why, why_size, -RP_E2BIG,
-				"more than %u memory nodes are not supported", n);
+			return memalloc_refuse(why, why_size, -RP_E2BIG,
+					       "more than %u memory nodes are not supported", n);
 		uint32_t type = type_of(info.type);
 		if (by_size && rp_ids_empty(info.cpus))
 			type = info.memory < average ? MEMALLOC_HBM : MEMALLOC_PMEM;
@@ -279,6 +269,15 @@ void memalloc_ids(const struct memalloc *m, memalloc_mask nodes, struct rp_idset
 	rp_idset_clear(ret);
 	for (memalloc_mask left = nodes & m->all; left; left &= left - 1)
 		rp_idset_add(ret, m->nodes[__builtin_ctzll(left)].is.id);
+}
+
+memalloc_mask memalloc_nearest(const struct memalloc *m, memalloc_mask node, memalloc_mask among)
+{
+	const struct node *n = &m->nodes[__builtin_ctzll(node)];
+	for (uint32_t i = 0; i < n->n_others; i++)
+		if (n->others[i].nodes & among)
+			return n->others[i].nodes & among;
+	return 0;
 }
 
 int64_t memalloc_capacity(const struct memalloc *m, memalloc_mask nodes)

@@ -16,6 +16,7 @@
 struct unit {
 	uint32_t id;
 	struct rp_ids cpus;
+	memalloc_mask node; /* the node, in the list of nodes */
 };
 
 struct units {
@@ -25,6 +26,7 @@ struct units {
 
 struct builder {
 	const struct modhost *h;
+	const struct memalloc *mem;
 	struct pool *pools;
 	struct rp_idset *cpus; /* CPUs of each pool */
 	uint32_t n, cap_pools, cap_cpus;
@@ -51,12 +53,17 @@ static int32_t read_units(const struct builder *b, uint32_t level, struct units 
 		return modhost_no_memory(b->h);
 	for (uint32_t i = 0; i < n; i++) {
 		struct rp_unit_info info = {.size = sizeof info};
+		struct rp_idset id;
 		int32_t r = t->unit(b->h->ctx, level, i, &info);
 		if (r)
 			return modhost_fail(b->h, r,
 					    "the host does not report a part of the machine");
-		if (!rp_ids_empty(info.cpus))
-			ret->list[ret->n++] = (struct unit){info.id, info.cpus};
+		if (rp_ids_empty(info.cpus))
+			continue;
+		rp_idset_clear(&id);
+		rp_idset_add(&id, info.id);
+		ret->list[ret->n++] =
+			(struct unit){info.id, info.cpus, memalloc_mask_of(b->mem, rp_ids_of(&id))};
 	}
 	qsort(ret->list, ret->n, sizeof *ret->list, by_id);
 	return 0;
@@ -94,12 +101,6 @@ static bool dies_count(const struct builder *b, struct rp_ids package)
 		if (rp_ids_subset(b->dies.list[i].cpus, package))
 			clustered |= is_clustered(b->h, b->dies.list[i].cpus);
 	return clustered && count_within(&b->dies, package) > 1;
-}
-
-static bool has_memory(const struct modhost *h, uint32_t node)
-{
-	struct rp_node_info info = {.size = sizeof info};
-	return h->topology->node(h->ctx, node, &info) == 0 && info.memory > 0;
 }
 
 /* ---- pools, children before their parent ----------------------------------------------------- */
@@ -152,7 +153,7 @@ static int32_t add_nodes(struct builder *b, struct rp_ids cpus)
 		struct rp_idset here;
 		char name[POOL_NAME_MAX];
 		rp_idset_and(&here, u->cpus, cpus);
-		if (rp_ids_empty(rp_ids_of(&here)) || !has_memory(b->h, u->id))
+		if (rp_ids_empty(rp_ids_of(&here)) || !(u->node & memalloc_with_memory(b->mem)))
 			continue;
 		uint32_t first = b->n;
 		(void)snprintf(name, sizeof name, "NUMA node #%u", u->id);
@@ -247,41 +248,15 @@ static int32_t make_sets(struct builder *b, struct rp_plan *p)
 	return 0;
 }
 
-static uint32_t mean_distance(const struct modhost *h, uint32_t a, uint32_t b)
+static void add_memory(const struct rp_plan *p, struct pool *pool, memalloc_mask nodes)
 {
-	uint32_t there = h->topology->distance(h->ctx, a, b);
-	uint32_t back = h->topology->distance(h->ctx, b, a);
-	uint32_t d = there && back ? (there + back) / 2 : there + back;
-	return d ? d : UINT32_MAX;
-}
-
-/* Returns the CPU nodes that are closest to a node without CPUs. */
-static void closest_nodes(const struct builder *b, uint32_t node, struct rp_idset *ret)
-{
-	uint32_t best = UINT32_MAX;
-	rp_idset_clear(ret);
-	for (uint32_t i = 0; i < b->nodes.n; i++) {
-		uint32_t d = mean_distance(b->h, node, b->nodes.list[i].id);
-		if (d < best)
-			rp_idset_clear(ret);
-		if (d <= best) {
-			best = d;
-			rp_idset_add(ret, b->nodes.list[i].id);
-		}
-	}
-}
-
-static void add_memory(struct rp_plan *p, struct pool *pool, struct rp_ids nodes)
-{
-	memalloc_mask mask = memalloc_mask_of(p->mem, nodes);
-	memalloc_mask memory = memalloc_with_memory(p->mem);
 	for (uint32_t t = 0; t < N_MEM_TYPES; t++)
-		pool->mem[t] |= mask & memalloc_of_types(p->mem, UINT32_C(1) << t);
+		pool->mem[t] |= nodes & memalloc_of_types(p->mem, UINT32_C(1) << t);
 	/*
 	 * Nodes with CPUs but without memory are treated as DRAM: the allocator extends a request
 	 * for them to neighbouring nodes.
 	 */
-	pool->mem[0] |= mask & ~memory;
+	pool->mem[0] |= nodes & ~memalloc_with_memory(p->mem);
 }
 
 /*
@@ -290,33 +265,22 @@ static void add_memory(struct rp_plan *p, struct pool *pool, struct rp_ids nodes
  */
 static void find_memory(const struct builder *b, struct rp_plan *p)
 {
-	struct rp_idset memory, near, with_cpus;
+	struct rp_idset memory;
 	modhost_set(b->h, RP_NODES_MEMORY, &memory);
-	rp_idset_clear(&with_cpus);
-	for (uint32_t i = 0; i < b->nodes.n; i++)
-		rp_idset_add(&with_cpus, b->nodes.list[i].id);
+	memalloc_mask all = memalloc_mask_of(p->mem, rp_ids_of(&memory)), with_cpus = 0;
 	for (uint32_t i = 0; i < b->n; i++) {
-		struct rp_idset nodes;
-		rp_idset_clear(&nodes);
+		struct pool *pool = &p->pools[i];
 		for (uint32_t k = 0; k < b->nodes.n; k++)
 			if (rp_ids_overlap(b->nodes.list[k].cpus, rp_ids_of(&b->cpus[i])))
-				rp_idset_add(&nodes, b->nodes.list[k].id);
-		p->pools[i].nodes = memalloc_mask_of(p->mem, rp_ids_of(&nodes));
-		if (p->pools[i].parent == NO_POOL)
-			rp_idset_copy(&nodes, rp_ids_of(&memory));
-		add_memory(p, &p->pools[i], rp_ids_of(&nodes));
+				pool->nodes |= b->nodes.list[k].node;
+		with_cpus |= pool->nodes;
+		add_memory(p, pool, pool->parent == NO_POOL ? all : pool->nodes);
 	}
-	RP_IDS_EACH (node, rp_ids_of(&memory)) {
-		struct rp_idset just;
-		if (rp_ids_has(rp_ids_of(&with_cpus), node))
-			continue;
-		rp_idset_clear(&just);
-		rp_idset_add(&just, node);
-		closest_nodes(b, node, &near);
-		memalloc_mask mask = memalloc_mask_of(p->mem, rp_ids_of(&near));
+	for (memalloc_mask left = all & ~with_cpus; left; left &= left - 1) {
+		memalloc_mask near = memalloc_nearest(p->mem, left & -left, with_cpus);
 		for (uint32_t i = 0; i < b->n; i++)
-			if (p->pools[i].nodes & mask)
-				add_memory(p, &p->pools[i], rp_ids_of(&just));
+			if (p->pools[i].nodes & near)
+				add_memory(p, &p->pools[i], left & -left);
 	}
 }
 
@@ -336,14 +300,12 @@ static void group_by_memory(struct rp_plan *p)
 
 int32_t tree_build(const struct modhost *h, struct rp_plan *p)
 {
-	struct builder b = {.h = h};
-	int32_t r = read_units(&b, RP_LEVEL_PACKAGE, &b.packages);
-	if (!r)
-		r = read_units(&b, RP_LEVEL_DIE, &b.dies);
-	if (!r)
-		r = read_units(&b, RP_LEVEL_NODE, &b.nodes);
-	if (!r)
-		r = read_units(&b, RP_LEVEL_L3, &b.caches);
+	struct builder b = {.h = h, .mem = p->mem};
+	struct units *const lists[] = {&b.packages, &b.dies, &b.nodes, &b.caches};
+	const uint32_t levels[] = {RP_LEVEL_PACKAGE, RP_LEVEL_DIE, RP_LEVEL_NODE, RP_LEVEL_L3};
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && i < 4; i++)
+		r = read_units(&b, levels[i], lists[i]);
 	if (!r)
 		r = add_all(&b, rp_ids_of(&p->online));
 	if (!r)
@@ -356,10 +318,8 @@ int32_t tree_build(const struct modhost *h, struct rp_plan *p)
 		group_by_memory(p);
 	}
 	free(b.cpus);
-	free(b.packages.list);
-	free(b.dies.list);
-	free(b.nodes.list);
-	free(b.caches.list);
+	for (uint32_t i = 0; i < 4; i++)
+		free(lists[i]->list);
 	return r;
 }
 

@@ -626,6 +626,9 @@ static void test_masks(void **state)
 	assert_int_equal(mask(m, "0-1,3,7-8,1022"), mask(m, "7"));
 	assert_int_equal(memalloc_capacity(m, mask(m, "2,7,500")), 400);
 	assert_int_equal(memalloc_capacity(m, UINT64_MAX), 500);
+	assert_int_equal(memalloc_nearest(m, mask(m, "2"), mask(m, "500,1023")), mask(m, "500"));
+	assert_int_equal(memalloc_nearest(m, mask(m, "500"), mask(m, "1023")), mask(m, "1023"));
+	assert_int_equal(memalloc_nearest(m, mask(m, "2"), mask(m, "2")), 0);
 	memalloc_free(m);
 }
 
