@@ -2,105 +2,69 @@
 /* Choice of CPUs that preserves whole cores, and choice within the best fitting NUMA node. */
 #include <nri-rp/lib/machine.h>
 
-struct picking {
-	const struct machine_level_units *cores;
-	struct rp_idset free, got;
-	uint32_t n; /* number of CPUs still to be chosen */
-};
+#include "modules/lib/private/pick.h"
 
-static void machine_pack_take(struct picking *k, uint32_t cpu)
+/* Returns true if the core has several threads, all of them free. */
+static bool is_whole(const struct pick *k, const struct machine_unit *core)
 {
-	if (!k->n || !rp_ids_has(rp_ids_of(&k->free), cpu))
-		return;
-	rp_idset_del(&k->free, cpu);
-	rp_idset_add(&k->got, cpu);
-	k->n--;
+	return core->n_cpus > 1 && pick_is_free(k, core);
 }
 
-static void take_core(struct picking *k, const struct machine_unit *core)
+static void pack_broken_cores(struct pick *k, const struct machine_level_units *cores)
 {
-	for (uint32_t i = 0; i < core->n_cpus; i++)
-		machine_pack_take(k, core->cpus[i]);
+	for (uint32_t i = 0; i < cores->n_units && k->n; i++)
+		if (cores->units[i].n_cpus > 1 && !pick_is_free(k, &cores->units[i]))
+			pick_unit(k, &cores->units[i]);
 }
 
-static bool is_whole(const struct picking *k, const struct machine_unit *core)
-{
-	return core->n_cpus > 1 && machine_count_free(core, rp_ids_of(&k->free)) == core->n_cpus;
-}
-
-static void complete_broken_cores(struct picking *k)
-{
-	for (uint32_t i = 0; i < k->cores->n_units && k->n; i++) {
-		const struct machine_unit *core = &k->cores->units[i];
-		uint32_t n = machine_count_free(core, rp_ids_of(&k->free));
-		if (core->n_cpus > 1 && n && n < core->n_cpus)
-			take_core(k, core);
-	}
-}
-
-static void take_whole_cores(struct picking *k)
+static void pack_whole_cores(struct pick *k, const struct machine_level_units *cores)
 {
 	const struct machine_unit *last = NULL; /* the core of CPU 0 */
-	for (uint32_t i = 0; i < k->cores->n_units && k->n > 1; i++) {
-		const struct machine_unit *core = &k->cores->units[i];
+	for (uint32_t i = 0; i < cores->n_units && k->n > 1; i++) {
+		const struct machine_unit *core = &cores->units[i];
 		if (!is_whole(k, core))
 			continue;
 		if (core->cpus[0] == 0)
 			last = core;
 		else
-			take_core(k, core);
+			pick_unit(k, core);
 	}
 	if (last && k->n > 1)
-		take_core(k, last);
+		pick_unit(k, last);
 }
 
 /* Takes one CPU of a whole core. In the core of CPU 0, CPU 0 itself is left. */
-static void break_core(struct picking *k)
+static void pack_break_core(struct pick *k, const struct machine_level_units *cores)
 {
-	for (uint32_t i = 0; i < k->cores->n_units; i++) {
-		const struct machine_unit *core = &k->cores->units[i];
-		if (!is_whole(k, core))
-			continue;
-		machine_pack_take(k, core->cpus[core->cpus[0] == 0]);
-		return;
-	}
-}
-
-static void take_ascending(struct picking *k)
-{
-	uint32_t cpu = rp_ids_next(rp_ids_of(&k->free), 0);
-	for (; k->n && cpu != RP_IDSET_NONE; cpu = rp_ids_next(rp_ids_of(&k->free), cpu))
-		machine_pack_take(k, cpu);
-	machine_pack_take(k, 0);
+	uint32_t i = 0;
+	while (i < cores->n_units && !is_whole(k, &cores->units[i]))
+		i++;
+	if (i < cores->n_units)
+		pick_cpu(k, cores->units[i].cpus[cores->units[i].cpus[0] == 0]);
 }
 
 /* Chooses n free CPUs. Without cores of several threads, the steps for whole cores do nothing. */
 void machine_pack(const struct machine *m, struct rp_ids free, uint32_t n, struct rp_idset *ret)
 {
-	struct picking k = {.cores = &m->level[MACHINE_CORE], .n = n};
-	rp_idset_copy(&k.free, free);
-	rp_idset_clear(&k.got);
-	complete_broken_cores(&k);
-	take_whole_cores(&k);
-	if (k.n)
-		break_core(&k);
-	take_ascending(&k);
-	*ret = k.got;
+	const struct machine_level_units *cores = &m->level[MACHINE_CORE];
+	struct rp_idset from, got;
+	struct pick k = {m, &from, &got, n};
+	rp_idset_copy(&from, free);
+	rp_idset_clear(&got);
+	pack_broken_cores(&k, cores);
+	pack_whole_cores(&k, cores);
+	pack_break_core(&k, cores);
+	for (uint32_t cpu = rp_ids_next(free, 0); k.n && cpu != RP_IDSET_NONE;
+	     cpu = rp_ids_next(free, cpu))
+		pick_cpu(&k, cpu);
+	pick_cpu(&k, 0);
+	*ret = got;
 }
 
 bool machine_tightest(const struct machine *m, enum machine_level level, struct rp_ids free,
 		      uint32_t n, struct rp_idset *ret)
 {
-	const struct machine_unit *best = NULL;
-	uint32_t n_best = UINT32_MAX;
-	for (uint32_t i = 0; i < m->level[level].n_units; i++) {
-		const struct machine_unit *unit = &m->level[level].units[i];
-		uint32_t has = machine_count_free(unit, free);
-		if (has < n || has >= n_best)
-			continue;
-		best = unit;
-		n_best = has;
-	}
+	const struct machine_unit *widest, *best = pick_tightest(m, level, free, n, &widest);
 	rp_idset_clear(ret);
 	if (best)
 		machine_add_free(best, free, ret);
@@ -138,37 +102,21 @@ static struct fit fit_of(const struct machine *m, const struct machine_unit *nod
 	return f;
 }
 
-/* Returns the unit of a level with most of the free CPUs. */
-static const struct machine_unit *find_widest(const struct machine *m, enum machine_level level,
-					      struct rp_ids free)
-{
-	const struct machine_level_units *units = &m->level[level];
-	const struct machine_unit *widest = &units->units[0];
-	uint32_t most = 0;
-	for (uint32_t i = 0; i < units->n_units; i++) {
-		uint32_t has = machine_count_free(&units->units[i], free);
-		if (has <= most)
-			continue;
-		most = has;
-		widest = &units->units[i];
-	}
-	return widest;
-}
-
 /* Moves the free CPUs of whole units, the widest first, to `kept` until one unit has room for the
  * rest. Returns the number of CPUs of that rest; 0: the CPUs of the units do not suffice. */
 static uint32_t keep_widest(const struct machine *m, enum machine_level level, uint32_t n,
 			    struct rp_idset *free, struct rp_idset *kept)
 {
-	struct rp_idset unit;
-	while (!machine_tightest(m, level, rp_ids_of(free), n, &unit)) {
-		machine_add_free(find_widest(m, level, rp_ids_of(free)), rp_ids_of(free), &unit);
-		uint32_t has = rp_ids_count(rp_ids_of(&unit));
-		if (!has || has >= n)
+	const struct machine_unit *widest;
+	while (!pick_tightest(m, level, rp_ids_of(free), n, &widest)) {
+		struct rp_idset unit;
+		if (!widest)
 			return 0;
+		rp_idset_clear(&unit);
+		machine_add_free(widest, rp_ids_of(free), &unit);
 		rp_idset_or(kept, rp_ids_of(kept), rp_ids_of(&unit));
 		rp_idset_andnot(free, rp_ids_of(free), rp_ids_of(&unit));
-		n -= has;
+		n -= rp_ids_count(rp_ids_of(&unit));
 	}
 	return n;
 }
