@@ -274,10 +274,10 @@ void memalloc_ids(const struct memalloc *m, memalloc_mask nodes, struct rp_idset
 memalloc_mask memalloc_nearest(const struct memalloc *m, memalloc_mask node, memalloc_mask among)
 {
 	const struct node *n = &m->nodes[__builtin_ctzll(node)];
-	for (uint32_t i = 0; i < n->n_others; i++)
-		if (n->others[i].nodes & among)
-			return n->others[i].nodes & among;
-	return 0;
+	memalloc_mask nearest = 0;
+	for (uint32_t i = 0; !nearest && i < n->n_others; i++)
+		nearest = n->others[i].nodes & among;
+	return nearest;
 }
 
 int64_t memalloc_capacity(const struct memalloc *m, memalloc_mask nodes)
