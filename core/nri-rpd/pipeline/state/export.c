@@ -105,6 +105,7 @@ void export_created(struct pipeline *p, const struct ctr *ctr, struct reply *rep
 			    dir ? err.text : "its id is not a file name");
 		return;
 	}
+	p->state.exported = true;
 	(void)snprintf(reply->data_path, sizeof reply->data_path, "%s", dir);
 	reply->data_dir = true;
 	export_submit(p, ctr->id, ctr->cur.data);
@@ -122,7 +123,7 @@ void export_touched(struct pipeline *p, const struct ctr *skip)
 
 void export_removed(struct pipeline *p, const struct ctr *ctr)
 {
-	if (pipeline_records(p) && ctr->cur.data)
+	if (pipeline_records(p) && ctr->cur.data && p->state.exported)
 		export_submit(p, ctr->id, NULL);
 }
 
@@ -135,6 +136,7 @@ void export_clean(struct pipeline *p)
 	const struct dirent *e;
 	while (dir && (e = readdir(dir))) {
 		const struct ctr *ctr = cache_ctr(p->env.cache, e->d_name);
+		p->state.exported = true;
 		/* existing files are written again: the daemon may have been killed between commit
 		 * and write */
 		if (e->d_name[0] != '.' && (!ctr || (export_enabled(p) && ctr->cur.data)))

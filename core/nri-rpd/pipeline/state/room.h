@@ -12,6 +12,7 @@ struct saved_state {
 	/* reason why the directory cannot be used; "": it can */
 	char state_error[ERR_TEXT_MAX], run_error[ERR_TEXT_MAX];
 	bool may_come; /* the state directory may become usable later */
+	bool exported; /* there may be data directories of containers (export.c) */
 };
 
 #endif
