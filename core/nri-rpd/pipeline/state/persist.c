@@ -21,14 +21,15 @@ struct state_name {
 	char text[RP_NAME_MAX + sizeof "/controller"];
 };
 
-/* Returns the name of an instance's state. Roles of one module have separate states. */
-static const char *state_name(const struct instance *i, struct state_name *ret)
+/* Returns the name of an instance's state. Roles of one module have separate states. buf: memory for
+ * a name that is put together. */
+static const char *state_name(const struct instance *i, struct state_name *buf)
 {
 	uint32_t role = instance_role(i), kinds = instance_module(i)->kinds;
-	bool first = role == (kinds & -kinds);
-	(void)snprintf(ret->text, sizeof ret->text, "%s%s%s", instance_name(i), first ? "" : "/",
-		       first ? "" : kind_name(role));
-	return ret->text;
+	if (role == (kinds & -kinds))
+		return instance_name(i);
+	(void)snprintf(buf->text, sizeof buf->text, "%s/%s", instance_name(i), kind_name(role));
+	return buf->text;
 }
 
 void persist_load(struct pipeline *p, struct instance *i)
@@ -132,7 +133,9 @@ void persist_txn(struct pipeline *p)
 		store_put_ctr(p->store, s->ctr);
 	}
 	for (const struct pod_stage *s = txn_pods(p->txn); s; s = s->link) {
-		live = live || !s->pod->store.facts;
+		/* the grant of a stopped pod ends with it: if its end is lost, the runtime's next
+		 * list ends it again */
+		live = live || (!s->pod->store.facts && !s->pod->stopped);
 		store_put_pod(p->store, s->pod);
 	}
 	if (live)
