@@ -52,6 +52,7 @@ static uint32_t kvs_pack(struct kvs *s, const struct ranked *sorted, uint32_t n)
 		memcpy(p, r->kv->key, r->key);
 		memcpy(p + r->key, r->kv->value, r->value);
 		p += r->key + r->value;
+		s->beginnings |= kvs_beginning(r->kv->key);
 		s->n++;
 	}
 	s->size = (uint32_t)(p - s->data);
@@ -106,6 +107,8 @@ void kvs_fini(struct kvs *s)
 
 const char *kvs_get(const struct kvs *s, const char *key)
 {
+	if (!(s->beginnings & kvs_beginning(key)))
+		return NULL;
 	KVS_EACH(k, v, s)
 	{
 		/* most keys differ in the first character */

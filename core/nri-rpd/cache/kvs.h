@@ -12,6 +12,7 @@ struct kv {
 struct kvs {
 	uint32_t n, size;
 	char *data; /* keys and values, each with a NUL: key NUL value NUL … */
+	uint64_t beginnings; /* kvs_beginning() of all keys: most absent keys have another bit */
 };
 
 #define KVS_VALUE_MAX 65536u /* a longer value is omitted */
@@ -23,6 +24,13 @@ int kvs_init(struct kvs *s, const struct kv *pairs, uint32_t n);
 void kvs_fini(struct kvs *s);
 /* Returns the value of a key; NULL: none. */
 const char *kvs_get(const struct kvs *s, const char *key);
+
+/* Returns one of 64 bits that depends on the first two characters of a key. */
+static inline uint64_t kvs_beginning(const char *key)
+{
+	unsigned first = (unsigned char)key[0], second = first ? (unsigned char)key[1] : 0;
+	return UINT64_C(1) << (first * 5 + second) % 64;
+}
 
 /* Iterates over the pairs in order of keys. */
 #define KVS_EACH(k, v, s)                                                                          \

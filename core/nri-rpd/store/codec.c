@@ -303,6 +303,7 @@ static int read_kvs(ProtobufCBinaryData b, struct kvs *ret, struct err *err)
 		    (last && strcmp(last, p) >= 0))
 			return err_set(err, -EINVAL, "unsorted labels or annotations");
 		s.n++;
+		s.beginnings |= kvs_beginning(p);
 		last = p;
 		p = (char *)next;
 	}

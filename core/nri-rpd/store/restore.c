@@ -79,7 +79,8 @@ static int take_kvs(struct kvs *field, const struct kvs *from)
 		return -ENOMEM;
 	memcpy(data, from->data, from->size);
 	kvs_fini(field);
-	*field = (struct kvs){from->n, from->size, data};
+	*field = *from;
+	field->data = data;
 	return 0;
 }
 
