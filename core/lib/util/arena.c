@@ -177,7 +177,7 @@ void *arena_memdup(struct arena *a, const void *data, size_t n)
 	return p;
 }
 
-static char *text_dup(struct arena *a, const char *s, size_t len)
+char *arena_text(struct arena *a, const void *s, size_t len)
 {
 	char *p = arena_take(a, len + 1, TEXT_ALIGN);
 	if (!p)
@@ -189,12 +189,12 @@ static char *text_dup(struct arena *a, const char *s, size_t len)
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
-	return text_dup(a, s, strnlen(s, n));
+	return arena_text(a, s, strnlen(s, n));
 }
 
 char *arena_strdup(struct arena *a, const char *s)
 {
-	return text_dup(a, s, strlen(s));
+	return arena_text(a, s, strlen(s));
 }
 
 char *arena_printf(struct arena *a, const char *fmt, ...)

@@ -33,7 +33,7 @@ static int take_text(struct arena *a, const struct field *f, const char **ret)
 {
 	if (f->wire != WIRE_LEN)
 		return -EBADMSG;
-	const char *text = arena_strndup(a, (const char *)f->bytes.p, span_len(&f->bytes));
+	const char *text = arena_text(a, f->bytes.p, span_len(&f->bytes));
 	if (!text)
 		return -ENOMEM;
 	*ret = text;

@@ -81,10 +81,13 @@ static size_t update_size(const Nri__ContainerUpdate *update)
 }
 
 /* Encodes the updates of an answer whose other fields are in `out`. Updates that do not fit into a
- * message are left to the queue of unsolicited updates. Error: -ENOMEM. */
+ * message are left to the queue of unsolicited updates. Error: -ENOMEM. Without updates `ret` and
+ * `ret_n` are unchanged. */
 static int put_updates(struct call *c, struct reply *reply, const ProtobufCMessage *out,
 		       Nri__ContainerUpdate ***ret, size_t *ret_n)
 {
+	if (!reply->n_updates)
+		return 0;
 	Nri__ContainerUpdate **list =
 		encode_updates(c->nri->arena, reply->updates, reply->n_updates, true);
 	size_t size = protobuf_c_message_get_packed_size(out);

@@ -61,14 +61,9 @@ static struct event *next_event(struct pipeline *p, uint64_t seq)
 	return e;
 }
 
-__attribute__((format(printf, 5, 0))) static void events_add(struct pipeline *p,
-							     enum event_kind kind,
-							     const struct ctr *ctr,
-							     const char *detail, const char *fmt,
-							     va_list ap)
+static void events_put(struct pipeline *p, enum event_kind kind, const struct ctr *ctr,
+		       const char *detail, const char *text)
 {
-	/* larger than the stored text, so that the text is cut between characters */
-	char text[2 * EVENT_TEXT_MAX];
 	if (!pipeline_records(p))
 		return;
 	struct event *e = next_event(p, p->observe.last_event + 1);
@@ -77,7 +72,6 @@ __attribute__((format(printf, 5, 0))) static void events_add(struct pipeline *p,
 	e->subject = ctr ? strdup(ctr->full_name) : NULL;
 	e->uid = ctr && is_news(kind) ? strdup(ctr->pod->uid) : NULL;
 	e->detail = detail && *detail ? strdup(detail) : NULL;
-	(void)vsnprintf(text, sizeof text, fmt, ap);
 	set_text(e, text);
 	if (p->observe.event_log_ready)
 		persist_later(p);
@@ -85,6 +79,24 @@ __attribute__((format(printf, 5, 0))) static void events_add(struct pipeline *p,
 		p->cfg.changed(p->cfg.arg);
 	if (p->observe.on_event)
 		p->observe.on_event(p->observe.on_event_arg);
+}
+
+__attribute__((format(printf, 5, 0))) static void events_add(struct pipeline *p,
+							     enum event_kind kind,
+							     const struct ctr *ctr,
+							     const char *detail, const char *fmt,
+							     va_list ap)
+{
+	/* larger than the stored text, so that the text is cut between characters */
+	char text[2 * EVENT_TEXT_MAX];
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	events_put(p, kind, ctr, detail, text);
+}
+
+void pipeline_event_text(struct pipeline *p, enum event_kind kind, const struct ctr *ctr,
+			 const char *text)
+{
+	events_put(p, kind, ctr, NULL, text);
 }
 
 void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, ...)

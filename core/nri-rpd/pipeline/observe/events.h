@@ -53,6 +53,9 @@ void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, .
 void pipeline_event_of(struct pipeline *p, enum event_kind kind, const struct ctr *ctr,
 		       const char *detail, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
+/* Records a frequent event about a container, without formatting. */
+void pipeline_event_text(struct pipeline *p, enum event_kind kind, const struct ctr *ctr,
+			 const char *text);
 /* Returns the first event after seq that is still in the list; NULL: none. */
 const struct event *pipeline_event_after(const struct pipeline *p, uint64_t seq);
 /* Returns the number of the latest event. */

@@ -99,18 +99,22 @@ static void describe_created(struct pipeline *p, const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;
 	const struct iset *own = ctr_exclusive(p->env.cache, ctr);
-	_free_ char *text =
-		str_printf("%s: CPUs %s%s%s%s, memory nodes %s", ctr->full_name,
-			   d->cpus ? d->cpus->text : "not pinned",
-			   !own		    ? ""
-			   : own == d->cpus ? " (exclusive)"
-					    : " (exclusive ",
-			   own && own != d->cpus ? own->text : "", own && own != d->cpus ? ")" : "",
-			   d->mems ? d->mems->text : "not pinned");
-	if (!text)
+	_cleanup_(buf_fini) struct buf text = BUF_INIT;
+	(void)buf_add_str(&text, ctr->full_name);
+	(void)buf_add_str(&text, ": CPUs ");
+	(void)buf_add_str(&text, d->cpus ? d->cpus->text : "not pinned");
+	if (own)
+		(void)buf_add_str(&text, " (exclusive");
+	if (own && own != d->cpus) {
+		(void)buf_add_str(&text, " ");
+		(void)buf_add_str(&text, own->text);
+	}
+	(void)buf_add_str(&text, own ? "), memory nodes " : ", memory nodes ");
+	(void)buf_add_str(&text, d->mems ? d->mems->text : "not pinned");
+	if (text.failed)
 		return;
-	log_info("%s", text);
-	pipeline_event_of(p, EV_CREATED, ctr, NULL, "%s", text);
+	log_info("%s", buf_text(&text));
+	pipeline_event_text(p, EV_CREATED, ctr, buf_text(&text));
 }
 
 /* Logs a pod or container that the cache refuses, at a limited rate. Policies log their own
@@ -793,7 +797,7 @@ void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct c
 	if (!ctr || !ctr_live(ctr->cur.state))
 		return;
 	request_release(p, ctr, ret);
-	pipeline_event_of(p, EV_RELEASED, ctr, NULL, "%s", ctr->full_name);
+	pipeline_event_text(p, EV_RELEASED, ctr, ctr->full_name);
 }
 
 void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)

@@ -21,8 +21,8 @@ struct state_name {
 	char text[RP_NAME_MAX + sizeof "/controller"];
 };
 
-/* Returns the name of an instance's state. Roles of one module have separate states. buf: memory for
- * a name that is put together. */
+/* Returns the name of an instance's state. Roles of one module have separate states. buf: memory
+ * for a name that is put together. */
 static const char *state_name(const struct instance *i, struct state_name *buf)
 {
 	uint32_t role = instance_role(i), kinds = instance_module(i)->kinds;
