@@ -267,8 +267,7 @@ static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 static int32_t init(struct rp_instance *inst)
 {
 	inst->classes = cpuclass_new(&inst->h);
-	inst->irq = irq_new(&inst->h);
-	if (!inst->classes || !inst->irq)
+	if (!inst->classes)
 		return modhost_no_memory(&inst->h);
 	cpuclass_retry(inst->classes, CLASSES_COOKIE, NULL, NULL);
 	return 0;

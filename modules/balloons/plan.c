@@ -413,7 +413,7 @@ static bool steers_interrupts(const struct rp_plan *p)
 
 static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
 {
-	struct irq_names denied;
+	struct irq_name *denied;
 	bool known = false;
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		const struct type *t = &p->types[i];
@@ -428,8 +428,7 @@ static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
 					"read, so no claim can be checked",
 					t->name);
 			known = true;
-			const struct irq_name *name =
-				irq_find_denied(&denied, t->irq_claim.list[k]);
+			const struct irq_name *name = irq_find_denied(denied, t->irq_claim.list[k]);
 			if (name)
 				return modhost_fail_at(h, t->at, -RP_EINVAL,
 						       "balloon type %s: irqClaim lists the denied "

@@ -45,7 +45,7 @@ struct settings {
 	/* patterns of interrupts that may be moved; empty: all interrupts */
 	struct texts interrupts;
 	/* interrupts of the node that no pattern in `interrupts` matches */
-	struct irq_names denied;
+	struct irq_name *denied;
 	struct amount available, reserved;
 	enum cpualloc_prio prio;
 	uint32_t burstable_level; /* RP_LEVEL_… of the configuration, which the topology may lack */

@@ -210,7 +210,7 @@ static int32_t check_interrupts(struct rp_instance *inst, const struct texts *pa
 {
 	for (uint32_t i = 0; i < patterns->n; i++) {
 		const struct irq_name *denied =
-			irq_find_denied(&inst->plan->settings.denied, patterns->list[i]);
+			irq_find_denied(inst->plan->settings.denied, patterns->list[i]);
 		if (denied)
 			return modhost_fail(&inst->h, -RP_EINVAL,
 					    "denied interrupt: \"%.64s\" matches \"%.64s\", which "
@@ -308,23 +308,6 @@ int32_t interrupts_read(struct rp_instance *inst, struct request *r)
 
 /* ---- moving interrupts ----------------------------------------------------------------------- */
 
-struct rules {
-	struct irq_claim *claims;
-	struct irq_mask *masks;
-	uint32_t n_claims, n_masks;
-};
-
-static void add_rules(struct rules *r, const struct grant *g)
-{
-	const struct texts *claims = &g->irq->claims, *masks = &g->irq->masks;
-	if (claims->n)
-		r->claims[r->n_claims++] =
-			(struct irq_claim){{claims->list, claims->n}, cpus_ids(g->exclusive)};
-	if (masks->n)
-		r->masks[r->n_masks++] = (struct irq_mask){
-			{{masks->list, masks->n}, cpus_ids(g->exclusive)}, g->irq->claim_first};
-}
-
 void interrupts_apply(struct rp_instance *inst)
 {
 	const struct rp_plan *p = inst->plan;
@@ -332,32 +315,19 @@ void interrupts_apply(struct rp_instance *inst)
 	if (!isolation_interrupts(inst, &away) && !inst->ledger.irqs_changed)
 		return;
 	inst->ledger.irqs_changed = false;
-	uint32_t n = inst->ledger.n_grants + 1u;
-	struct rules r = {calloc(n, sizeof *r.claims), calloc(n, sizeof *r.masks), 0, 0};
-	bool complete = r.claims && r.masks;
-	for (uint32_t i = 0; complete && i < p->n_pools; i++)
-		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next)
-			if (g->irq && g->exclusive)
-				add_rules(&r, g);
-	bool active = r.n_claims + r.n_masks > 0 || !rp_ids_empty(rp_ids_of(&away));
-	inst->irqs_used |= active;
-	if (inst->irqs_used && !inst->irqs)
-		inst->irqs = irq_new(&inst->h);
-	if (inst->irqs && complete) {
-		const struct irq_wish wish = {
-			.active = active,
-			.isolate = rp_ids_of(&away),
-			.claims = r.claims,
-			.n_claims = r.n_claims,
-			.masks = r.masks,
-			.n_masks = r.n_masks,
-			.allowed = rp_ids_of(&p->allowed),
-			.controllable = {p->settings.interrupts.list, p->settings.interrupts.n},
-		};
-		irq_commit(inst->irqs, &wish);
-	} else if (inst->irqs_used) {
-		modhost_log(&inst->h, RP_LOG_ERROR, 0, "out of memory: interrupts are not moved");
-	}
-	free(r.claims);
-	free(r.masks);
+	struct irq_rules *r =
+		irq_rules_new(!rp_ids_empty(rp_ids_of(&away)), rp_ids_of(&p->allowed));
+	if (r)
+		rp_idset_copy(&r->isolate, rp_ids_of(&away));
+	irq_rules_add(r, IRQ_CONTROLLABLE, &p->settings.interrupts, rp_ids_none());
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next) {
+			const struct irq_ask *a = g->exclusive ? g->irq : NULL;
+			if (!a)
+				continue;
+			irq_rules_add(r, IRQ_CLAIM, &a->claims, cpus_ids(g->exclusive));
+			irq_rules_add(r, a->claim_first ? IRQ_STRICT_MASK : IRQ_MASK, &a->masks,
+				      cpus_ids(g->exclusive));
+		}
+	irq_commit(&inst->irqs, &inst->h, r);
 }

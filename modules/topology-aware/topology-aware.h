@@ -60,7 +60,6 @@ struct rp_instance {
 	struct ctr_list order;
 	struct cpuclass *classes;
 	struct irq *irqs;
-	bool irqs_used;
 	char why[MODHOST_TEXT_MAX]; /* message of the last failure */
 };
 

@@ -65,30 +65,26 @@ static int32_t look(void *arg, uint32_t number, const char *description)
 	return 0;
 }
 
-static void move_all(struct kernel *k, const struct modhost *h)
+static struct irq_rules *rules_for(uint32_t first, uint32_t last)
 {
-	static const char *const pattern = "*e*";
-	struct rp_idset some, all, others;
-	struct irq *q = irq_new(h);
-	(void)k;
-	rp_idset_clear(&some);
-	rp_idset_add_range(&some, 1, 2);
-	rp_idset_clear(&all);
-	rp_idset_add_range(&all, 0, 7);
-	rp_idset_clear(&others);
-	rp_idset_add_range(&others, 8, 9);
-	const struct irq_claim claim = {{&pattern, 1}, rp_ids_of(&some)};
-	struct irq_wish w = {.active = true,
-			     .claims = &claim,
-			     .n_claims = 1,
-			     .isolate = rp_ids_of(&some),
-			     .allowed = rp_ids_of(&all)};
-	irq_commit(q, &w);
-	w.allowed = rp_ids_of(&others);
-	w.n_claims = 0;
-	irq_commit(q, &w);
-	w.active = false;
-	irq_commit(q, &w);
+	struct rp_idset allowed;
+	rp_idset_clear(&allowed);
+	rp_idset_add_range(&allowed, first, last);
+	struct irq_rules *r = irq_rules_new(true, rp_ids_of(&allowed));
+	assert(r);
+	rp_idset_add_range(&r->isolate, 1, 2);
+	return r;
+}
+
+static void move_all(const struct modhost *h)
+{
+	const char *pattern = "*e*";
+	struct irq *q = NULL;
+	struct irq_rules *r = rules_for(0, 7);
+	irq_rules_add(r, IRQ_CLAIM, &(struct texts){&pattern, 1}, rp_ids_of(&r->isolate));
+	irq_commit(&q, h, r);
+	irq_commit(&q, h, rules_for(8, 9));
+	irq_commit(&q, h, irq_rules_new(false, rp_ids_none()));
 	irq_free(q);
 }
 
@@ -107,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct modhost h = {.host = &host, .ctx = &k, .work = &work};
 	uint32_t n_lines = 0;
 	assert(irq_each(&h, look, &n_lines) == 0);
-	move_all(&k, &h);
+	move_all(&h);
 	assert(k.n_writes <= 4 * n_lines);
 	free(table);
 	return 0;

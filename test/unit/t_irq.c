@@ -93,54 +93,55 @@ static void test_each(void **state)
 
 /* ---- wishes ---------------------------------------------------------------------------------- */
 
-/* A wish with storage for its sets. */
+/* The rules of a wish, from which each commit makes a copy. */
 struct wish {
-	struct irq_wish w;
-	struct irq_claim claims[3];
-	struct irq_mask masks[3];
-	struct rp_idset sets[9];
-	uint8_t claimed[3], masked[3], sink, isolate, allowed;
-	unsigned n_sets;
+	struct {
+		enum irq_kind kind;
+		const char *pattern;
+		uint8_t cpus;
+	} rules[8];
+	unsigned n;
+	uint8_t sink, isolate, allowed;
 };
-
-static struct rp_ids set_in(struct wish *w, uint8_t bits)
-{
-	return ids_of(bits, &w->sets[w->n_sets++]);
-}
 
 static struct wish *wish_init(struct wish *w, uint8_t sink, uint8_t isolate, uint8_t allowed)
 {
 	*w = (struct wish){.sink = sink, .isolate = isolate, .allowed = allowed};
-	w->w = (struct irq_wish){.active = true, .claims = w->claims, .masks = w->masks};
-	w->w.sink = set_in(w, sink);
-	w->w.isolate = set_in(w, isolate);
-	w->w.allowed = set_in(w, allowed);
 	return w;
 }
 
-static void add_claim(struct wish *w, const char *const *pattern, uint8_t bits)
+static void add_rule(struct wish *w, enum irq_kind kind, const char *pattern, uint8_t cpus)
 {
-	w->claimed[w->w.n_claims] = bits;
-	w->claims[w->w.n_claims++] = (struct irq_claim){{pattern, 1}, set_in(w, bits)};
+	w->rules[w->n].kind = kind;
+	w->rules[w->n].pattern = pattern;
+	w->rules[w->n++].cpus = cpus;
 }
 
-static void add_mask(struct wish *w, const char *const *pattern, uint8_t bits, bool strict)
+static struct irq_rules *rules_of(const struct wish *w)
 {
-	w->masked[w->w.n_masks] = bits;
-	w->masks[w->w.n_masks++] =
-		(struct irq_mask){{{pattern, 1}, set_in(w, bits)}, .strict = strict};
+	struct rp_idset set;
+	struct irq_rules *r = irq_rules_new(true, ids_of(w->allowed, &set));
+	if (!r)
+		return NULL;
+	(void)ids_of(w->sink, &r->sink);
+	(void)ids_of(w->isolate, &r->isolate);
+	for (unsigned i = 0; i < w->n; i++) {
+		const char *pattern = w->rules[i].pattern;
+		irq_rules_add(r, w->rules[i].kind, &(struct texts){&pattern, 1},
+			      ids_of(w->rules[i].cpus, &set));
+	}
+	return r;
 }
 
-static void commit(struct irq *q, const struct wish *w)
+static void commit(struct irq **q, const struct wish *w)
 {
-	irq_commit(q, &w->w);
+	irq_commit(q, &host, rules_of(w));
 	work_off();
 }
 
-static void release(struct irq *q)
+static void release(struct irq **q)
 {
-	const struct irq_wish none = {.active = false};
-	irq_commit(q, &none);
+	irq_commit(q, &host, irq_rules_new(false, rp_ids_none()));
 	work_off();
 }
 
@@ -150,11 +151,11 @@ static const char *const eth0 = "*eth0*", *const nvme = "*nvme*", *const number_
 static void test_claims(void **state)
 {
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
-	add_claim(wish_init(&w, 0, 0x0c, 0xf0), &eth0, 0x03);
-	add_claim(&w, &number_21, 0x10);
-	commit(q, &w);
+	add_rule(wish_init(&w, 0, 0x0c, 0xf0), IRQ_CLAIM, eth0, 0x03);
+	add_rule(&w, IRQ_CLAIM, number_21, 0x10);
+	commit(&q, &w);
 	assert_int_equal(kernel.irq[0].on, 0x03);
 	assert_int_equal(kernel.irq[1].on, 0x13); /* both claims are about it */
 	assert_int_equal(kernel.irq[2].on, 0x03);
@@ -163,7 +164,7 @@ static void test_claims(void **state)
 	irq_stats(q, &stats);
 	assert_int_equal(stats.writes, N_IRQS);
 	assert_int_equal(stats.failures, 0);
-	release(q);
+	release(&q);
 	for (unsigned i = 0; i < N_IRQS; i++)
 		assert_int_equal(kernel.irq[i].on, ALL_CPUS);
 	irq_free(q);
@@ -172,32 +173,32 @@ static void test_claims(void **state)
 static void test_masks(void **state)
 {
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
-	add_claim(wish_init(&w, 0, 0, 0xff), &eth0, 0x0f);
-	add_mask(&w, &eth0, 0x03, false);
-	add_mask(&w, &nvme, 0x81, false);
-	add_mask(&w, &number_21, 0x0c, true);
-	commit(q, &w);
+	add_rule(wish_init(&w, 0, 0, 0xff), IRQ_CLAIM, eth0, 0x0f);
+	add_rule(&w, IRQ_MASK, eth0, 0x03);
+	add_rule(&w, IRQ_MASK, nvme, 0x81);
+	add_rule(&w, IRQ_STRICT_MASK, number_21, 0x0c);
+	commit(&q, &w);
 	assert_int_equal(kernel.irq[0].on, 0x0f); /* claimed CPUs are not masked … */
 	assert_int_equal(kernel.irq[1].on, 0x03); /* … but by a strict mask */
 	assert_int_equal(kernel.irq[3].on, 0x7e);
 	assert_int_equal(kernel.irq[6].on, 0xff);
-	release(q);
+	release(&q);
 	irq_free(q);
 }
 
 static void test_sink(void **state)
 {
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
 	kernel.irq[5].on = 0x80;
-	commit(q, wish_init(&w, 0x80, 0x0f, 0x7f));
+	commit(&q, wish_init(&w, 0x80, 0x0f, 0x7f));
 	for (unsigned i = 0; i < N_IRQS; i++)
 		assert_int_equal(kernel.irq[i].on, 0x80);
 	assert_int_equal(kernel.irq[5].n_writes, 0); /* the interrupt was on this CPU already */
-	release(q);
+	release(&q);
 	assert_int_equal(kernel.irq[4].on, ALL_CPUS);
 	assert_int_equal(kernel.irq[5].on, 0x80);
 	assert_int_equal(kernel.irq[5].n_writes, 0);
@@ -206,18 +207,18 @@ static void test_sink(void **state)
 
 static void test_controllable(void **state)
 {
-	static const char *const globs[] = {"*nvme*", "31"};
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
-	wish_init(&w, 0x01, 0, 0xff)->w.controllable = (struct irq_patterns){globs, 2};
-	commit(q, &w);
+	add_rule(wish_init(&w, 0x01, 0, 0xff), IRQ_CONTROLLABLE, "31", 0);
+	add_rule(&w, IRQ_CONTROLLABLE, "*nvme*", 0);
+	commit(&q, &w);
 	for (unsigned i = 0; i < N_IRQS; i++)
 		assert_int_equal(kernel.irq[i].on, (i >= 3 && i <= 5) || i == 11 ? 0x01 : ALL_CPUS);
 	/* An interrupt that may no longer be steered is restored; the others keep their
 	 * affinity. */
-	w.w.controllable = (struct irq_patterns){globs + 1, 1};
-	commit(q, &w);
+	w.n = 1;
+	commit(&q, &w);
 	for (unsigned i = 0; i < N_IRQS; i++)
 		assert_int_equal(kernel.irq[i].on, i == 11 ? 0x01 : ALL_CPUS);
 	irq_free(q);
@@ -229,28 +230,27 @@ static void test_nothing_to_do(void **state)
 {
 	const struct modhost no_worker = {.host = &test_host};
 	struct wish w, same;
-	struct irq *q = irq_new(&no_worker);
+	struct irq *q = NULL;
 	(void)state;
-	commit(q, wish_init(&w, 1, 0, 0xff));
-	irq_free(q);
-	q = irq_new(&host);
-	release(q);
+	irq_commit(&q, &no_worker, rules_of(wish_init(&w, 1, 0, 0xff)));
+	assert_null(q);
+	release(&q);
 	assert_int_equal(kernel.n_jobs, 0);
-	add_claim(wish_init(&w, 1, 0, 0xff), &nothing, 2);
-	add_mask(&w, &nvme, 4, true);
-	add_claim(wish_init(&same, 1, 0, 0xff), &nothing, 2);
-	add_mask(&same, &nvme, 4, true);
-	commit(q, &w);
-	commit(q, &same);
+	add_rule(wish_init(&w, 1, 0, 0xff), IRQ_CLAIM, nothing, 2);
+	add_rule(&w, IRQ_STRICT_MASK, nvme, 4);
+	add_rule(wish_init(&same, 1, 0, 0xff), IRQ_CLAIM, nothing, 2);
+	add_rule(&same, IRQ_STRICT_MASK, nvme, 4);
+	commit(&q, &w);
+	commit(&q, &same);
 	assert_int_equal(kernel.n_jobs, 1);
-	same.masks[0].strict = false;
-	commit(q, &same);
-	same.claims[0].patterns.list = &nvme;
-	commit(q, &same);
-	same.w.n_claims = 0;
-	commit(q, &same);
-	same.w.sink = same.w.allowed;
-	commit(q, &same);
+	same.rules[1].kind = IRQ_MASK;
+	commit(&q, &same);
+	same.rules[0].pattern = nvme;
+	commit(&q, &same);
+	same.n = 0;
+	commit(&q, &same);
+	same.sink = same.allowed;
+	commit(&q, &same);
 	assert_int_equal(kernel.n_jobs, 5);
 	irq_free(q);
 }
@@ -262,7 +262,7 @@ static void test_refusals(void **state)
 	static const int final[] = {-EIO, -EPERM, -EACCES, -EROFS};
 	struct wish w;
 	struct irq_stats stats;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
 	for (unsigned i = 0; i < COUNT(final); i++)
 		kernel.irq[i].refuses = final[i];
@@ -270,8 +270,8 @@ static void test_refusals(void **state)
 		-ENOSPC; /* no vector is left on these CPUs: another time, perhaps */
 	kernel.irq[5].unreadable = true;
 	kernel.irq[6].garbled = true;
-	commit(q, wish_init(&w, 0x01, 0, 0xff));
-	commit(q, wish_init(&w, 0x02, 0, 0xff));
+	commit(&q, wish_init(&w, 0x01, 0, 0xff));
+	commit(&q, wish_init(&w, 0x02, 0, 0xff));
 	for (unsigned i = 0; i < N_IRQS; i++)
 		assert_int_equal(kernel.irq[i].n_writes, i < 4 ? 1 : i == 5 || i == 6 ? 0 : 2);
 	irq_stats(q, &stats);
@@ -281,9 +281,9 @@ static void test_refusals(void **state)
 	assert_int_equal(kernel.n_logged, 1);
 	assert_non_null(strstr(kernel.logged, "/proc/irq/20/smp_affinity_list: writing 0: "));
 	kernel.irq[4].refuses = 0;
-	commit(q, wish_init(&w, 0x04, 0, 0xff));
+	commit(&q, wish_init(&w, 0x04, 0, 0xff));
 	assert_int_equal(kernel.irq[4].on, 0x04);
-	release(q);
+	release(&q);
 	assert_int_equal(kernel.irq[4].on, ALL_CPUS);
 	irq_free(q);
 }
@@ -293,10 +293,10 @@ static void test_read_back(void **state)
 {
 	struct wish w;
 	struct irq_stats stats;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
 	kernel.irq[2].takes = 0x01;
-	commit(q, wish_init(&w, 0x03, 0, 0xff));
+	commit(&q, wish_init(&w, 0x03, 0, 0xff));
 	irq_stats(q, &stats);
 	assert_int_equal(stats.failures, 1);
 	assert_string_equal(kernel.logged, "/proc/irq/22/smp_affinity_list: the kernel changed the "
@@ -309,16 +309,16 @@ static void test_read_back(void **state)
 static void test_restore_again(void **state)
 {
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
-	commit(q, wish_init(&w, 0x01, 0, 0xff));
+	commit(&q, wish_init(&w, 0x01, 0, 0xff));
 	kernel.irq[1].refuses = -EINVAL;
-	release(q);
+	release(&q);
 	assert_int_equal(kernel.irq[0].on, ALL_CPUS);
 	assert_int_equal(kernel.irq[1].on, 0x01);
 	kernel.irq[1].refuses = 0;
-	commit(q, &w);
-	release(q);
+	commit(&q, &w);
+	release(&q);
 	assert_int_equal(kernel.irq[1].on, ALL_CPUS);
 	irq_free(q);
 }
@@ -330,26 +330,26 @@ static void test_restore_again(void **state)
 static void test_other_allowed(void **state)
 {
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
 	kernel.irq[3].on = 0x0f;
-	commit(q, wish_init(&w, 0, 0, 0x0f));
+	commit(&q, wish_init(&w, 0, 0, 0x0f));
 	assert_int_equal(kernel.irq[0].on, 0x0f);
 	assert_int_equal(kernel.irq[3].n_writes, 0);
-	commit(q, wish_init(&w, 0, 0x10, 0xf0));
+	commit(&q, wish_init(&w, 0, 0x10, 0xf0));
 	assert_int_equal(kernel.irq[0].on, 0xef);
 	assert_int_equal(kernel.irq[3].n_writes, 0); /* found on none of these */
-	commit(q, wish_init(&w, 0x40, 0, 0xf0));
+	commit(&q, wish_init(&w, 0x40, 0, 0xf0));
 	assert_int_equal(kernel.irq[0].on, 0x40);
 	assert_int_equal(kernel.irq[3].on, 0x40);
-	commit(q, wish_init(&w, 0, 0, 0xf0));
+	commit(&q, wish_init(&w, 0, 0, 0xf0));
 	assert_int_equal(kernel.irq[0].on, 0xf0);
 	assert_int_equal(kernel.irq[3].on, 0x0f); /* back to where it was found */
 	/* An administrator moves the interrupt: the new affinity becomes the one to restore. */
 	kernel.irq[3].on = 0x07;
-	commit(q, wish_init(&w, 0x40, 0, 0xf0));
+	commit(&q, wish_init(&w, 0x40, 0, 0xf0));
 	assert_int_equal(kernel.irq[3].on, 0x40);
-	release(q);
+	release(&q);
 	assert_int_equal(kernel.irq[0].on, ALL_CPUS);
 	assert_int_equal(kernel.irq[3].on, 0x07);
 	irq_free(q);
@@ -360,13 +360,13 @@ static void test_other_allowed(void **state)
 static void test_no_place(void **state)
 {
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
-	add_mask(wish_init(&w, 0, 0, 0x0f), &nvme, 0x03, true);
-	commit(q, &w);
+	add_rule(wish_init(&w, 0, 0, 0x0f), IRQ_STRICT_MASK, nvme, 0x03);
+	commit(&q, &w);
 	assert_int_equal(kernel.irq[3].on, 0x0c);
-	add_mask(wish_init(&w, 0, 0, 0x0f), &nvme, 0x0f, true);
-	commit(q, &w);
+	add_rule(wish_init(&w, 0, 0, 0x0f), IRQ_STRICT_MASK, nvme, 0x0f);
+	commit(&q, &w);
 	assert_int_equal(kernel.irq[3].on, ALL_CPUS);
 	assert_int_equal(kernel.irq[0].on, 0x0f);
 	irq_free(q);
@@ -377,25 +377,25 @@ static void test_no_place(void **state)
 static void test_moved_by_others(void **state)
 {
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
-	commit(q, wish_init(&w, 0, 0, 0x0f));
+	commit(&q, wish_init(&w, 0, 0, 0x0f));
 	assert_int_equal(kernel.irq[0].on, 0x0f);
 	kernel.irq[0].on = 0xc0; /* away from the allowed ones */
 	kernel.irq[1].on = 0xc8;
-	commit(q, wish_init(&w, 0, 0, 0x1f));
+	commit(&q, wish_init(&w, 0, 0, 0x1f));
 	assert_int_equal(kernel.irq[0].on, 0xc0);
 	assert_int_equal(kernel.irq[1].on, 0x1f);
 	assert_int_equal(kernel.irq[2].on, 0x1f);
-	commit(q, wish_init(&w, 0, 0, 0x7f));
+	commit(&q, wish_init(&w, 0, 0, 0x7f));
 	assert_int_equal(kernel.irq[0].on, 0x7f); /* the interrupt is on an allowed CPU */
 	/* to where it is to be: then it is ours as before */
 	kernel.irq[0].on = 0x30;
-	commit(q, wish_init(&w, 0x30, 0, 0x7f));
+	commit(&q, wish_init(&w, 0x30, 0, 0x7f));
 	assert_int_equal(kernel.irq[0].on, 0x30);
-	commit(q, wish_init(&w, 0, 0, 0x0f));
+	commit(&q, wish_init(&w, 0, 0, 0x0f));
 	assert_int_equal(kernel.irq[0].on, 0x0f);
-	release(q);
+	release(&q);
 	assert_int_equal(kernel.irq[0].on, ALL_CPUS);
 	irq_free(q);
 }
@@ -405,12 +405,12 @@ static void test_moved_by_others(void **state)
 static void test_kernel_is_nobody_else(void **state)
 {
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
 	kernel.irq[2].takes = 0x31;
-	commit(q, wish_init(&w, 0, 0, 0x0f));
+	commit(&q, wish_init(&w, 0, 0, 0x0f));
 	assert_int_equal(kernel.irq[2].on, 0x01);
-	commit(q, wish_init(&w, 0, 0, 0xf0));
+	commit(&q, wish_init(&w, 0, 0, 0xf0));
 	assert_int_equal(kernel.irq[2].on, 0x30);
 	irq_free(q);
 }
@@ -418,10 +418,10 @@ static void test_kernel_is_nobody_else(void **state)
 static void test_no_table(void **state)
 {
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
 	kernel.table_error = -EIO;
-	commit(q, wish_init(&w, 0x01, 0, 0xff));
+	commit(&q, wish_init(&w, 0x01, 0, 0xff));
 	assert_int_equal(kernel.n_logged, 1);
 	assert_non_null(strstr(kernel.logged, "/proc/interrupts: "));
 	assert_int_equal(kernel.irq[0].on, ALL_CPUS);
@@ -433,13 +433,13 @@ static void test_no_table(void **state)
 static void test_no_job(void **state)
 {
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	(void)state;
 	kernel.submit_error = -EBUSY;
-	commit(q, wish_init(&w, 0x01, 0, 0xff));
+	commit(&q, wish_init(&w, 0x01, 0, 0xff));
 	assert_int_equal(kernel.irq[0].on, ALL_CPUS);
 	kernel.submit_error = 0;
-	commit(q, &w);
+	commit(&q, &w);
 	assert_int_equal(kernel.irq[0].on, 0x01);
 	irq_free(q);
 }
@@ -451,21 +451,19 @@ static void test_no_job(void **state)
 static int move_and_restore(void *arg)
 {
 	struct wish w;
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	unsigned n_moved = 0;
 	(void)arg;
-	if (!q)
-		return -ENOMEM;
-	add_claim(wish_init(&w, 0x80, 0, 0xff), &eth0, 0x03);
-	add_mask(&w, &nvme, 0x0f, false);
-	w.w.controllable = (struct irq_patterns){&devices_all, 1};
-	commit(q, &w);
+	add_rule(wish_init(&w, 0x80, 0, 0xff), IRQ_CLAIM, eth0, 0x03);
+	add_rule(&w, IRQ_MASK, nvme, 0x0f);
+	add_rule(&w, IRQ_CONTROLLABLE, devices_all, 0);
+	commit(&q, &w);
 	for (unsigned i = 0; i < N_IRQS; i++)
 		n_moved += kernel.irq[i].on != ALL_CPUS;
 	if (oom.for_good)
 		oom.at = 0; /* memory is back for the way back */
-	release(q);
-	release(q); /* restores that could not be submitted are submitted again */
+	release(&q);
+	release(&q); /* restores that could not be submitted are submitted again */
 	for (unsigned i = 0; i < N_IRQS; i++)
 		OOM_CHECK(kernel.irq[i].on == ALL_CPUS);
 	irq_free(q);
@@ -503,14 +501,15 @@ static bool may_serve(const struct wish *w, unsigned i, unsigned cpu, uint8_t fo
 {
 	uint8_t bit = (uint8_t)(1u << cpu), claimed = 0;
 	bool masked = false;
-	for (unsigned k = 0; k < w->w.n_claims; k++)
-		if (about(w->claims[k].patterns.list[0], i))
-			claimed |= w->claimed[k];
-	for (unsigned k = 0; k < w->w.n_masks; k++) {
-		if (!about(w->masks[k].of.patterns.list[0], i))
+	for (unsigned k = 0; k < w->n; k++)
+		if (w->rules[k].kind == IRQ_CLAIM && about(w->rules[k].pattern, i))
+			claimed |= w->rules[k].cpus;
+	for (unsigned k = 0; k < w->n; k++) {
+		if (w->rules[k].kind == IRQ_CLAIM || !about(w->rules[k].pattern, i))
 			continue;
 		masked = true;
-		if ((w->masked[k] & bit) && (w->masks[k].strict || !(claimed & bit)))
+		if ((w->rules[k].cpus & bit) &&
+		    (w->rules[k].kind == IRQ_STRICT_MASK || !(claimed & bit)))
 			return false;
 	}
 	if (masked)
@@ -544,22 +543,23 @@ static void random_wish(struct wish *w, uint64_t *seed)
 	uint8_t isolate = next_random(seed) % 2 ? 0 : some_cpus(seed);
 	wish_init(w, sink, isolate, (uint8_t)(next_random(seed) | some_cpus(seed)));
 	for (uint32_t n = next_random(seed) % 4; n; n--)
-		add_claim(w, &patterns[next_random(seed) % COUNT(patterns)], some_cpus(seed));
+		add_rule(w, IRQ_CLAIM, patterns[next_random(seed) % COUNT(patterns)],
+			 some_cpus(seed));
 	for (uint32_t n = next_random(seed) % 4; n; n--)
-		add_mask(w, &patterns[next_random(seed) % COUNT(patterns)], some_cpus(seed),
-			 next_random(seed) % 2);
+		add_rule(w, next_random(seed) % 2 ? IRQ_STRICT_MASK : IRQ_MASK,
+			 patterns[next_random(seed) % COUNT(patterns)], some_cpus(seed));
 }
 
 static void run_model(uint64_t seed)
 {
 	uint8_t first[N_IRQS];
-	struct irq *q = irq_new(&host);
+	struct irq *q = NULL;
 	for (unsigned i = 0; i < N_IRQS; i++)
 		first[i] = kernel.irq[i].on = (uint8_t)(some_cpus(&seed) | 1u << i % 8);
 	for (unsigned step = 0; step < 40; step++) {
 		struct wish w;
 		random_wish(&w, &seed);
-		commit(q, &w);
+		commit(&q, &w);
 		for (unsigned i = 0; i < N_IRQS; i++) {
 			uint8_t on = expected(&w, i, first[i]);
 			if (kernel.irq[i].on != on)
@@ -567,7 +567,7 @@ static void run_model(uint64_t seed)
 					 FIRST_IRQ + i, kernel.irq[i].on, on);
 		}
 	}
-	release(q);
+	release(&q);
 	for (unsigned i = 0; i < N_IRQS; i++)
 		assert_int_equal(kernel.irq[i].on, first[i]);
 	irq_free(q);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Affinity of interrupts: parsing of /proc/interrupts, copies of a policy's wish, and the
- * worker's decision about each interrupt. */
+/* Affinity of interrupts: parsing of /proc/interrupts, a policy's rules, and the worker's
+ * decision about each interrupt. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #include <nri-rp/lib/glob.h>
 #include "modules/lib/private/irq.h"
+#include "modules/lib/private/room.h"
 #include <nri-rp/lib/section.h>
 
 #define TABLE "/proc/interrupts"
@@ -15,6 +16,7 @@
 #define TABLE_FIRST (256u << 10)
 #define TABLE_MAX (64u << 20)
 #define NUMBER_MAX 65536u /* limit of interrupt numbers */
+#define PATH_MAX_SIZE 40u
 #define LIST_MAX RP_SETTING_MAX /* limit of an affinity in bytes */
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -149,7 +151,7 @@ int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp
 struct denied_search {
 	struct blocks *memory;
 	const struct texts *controllable;
-	struct irq_names *names;
+	struct irq_name **end;
 };
 
 /* Returns true if a pattern names the interrupt by its number or matches its description. */
@@ -163,263 +165,185 @@ static bool is_about(const char *pattern, uint32_t number, const char *descripti
 static int32_t add_denied(void *arg, uint32_t number, const char *description)
 {
 	struct denied_search *s = arg;
-	struct irq_names *names = s->names;
+	size_t len = strlen(description) + 1;
 	for (uint32_t i = 0; i < s->controllable->n; i++)
 		if (is_about(s->controllable->list[i], number, description))
 			return 0;
 	if (!s->controllable->n)
 		return 0;
-	if (names->n == names->cap) {
-		uint32_t cap = names->cap * 2 + 64;
-		struct irq_name *list = blocks_alloc(s->memory, cap, sizeof *list);
-		if (!list)
-			return -RP_ENOMEM;
-		if (names->n)
-			memcpy(list, names->list, names->n * sizeof *list);
-		names->list = list;
-		names->cap = cap;
-	}
-	size_t len = strlen(description) + 1;
-	char *copy = blocks_alloc(s->memory, len, 1);
-	if (!copy)
+	struct irq_name *name = blocks_alloc(s->memory, 1, sizeof *name + len);
+	if (!name)
 		return -RP_ENOMEM;
-	memcpy(copy, description, len);
-	names->list[names->n++] = (struct irq_name){number, copy};
+	name->number = number;
+	memcpy(name->description, description, len);
+	*s->end = name;
+	s->end = &name->next;
 	return 0;
 }
 
 int32_t irq_read_denied(const struct modhost *h, struct blocks *memory,
-			const struct texts *controllable, struct irq_names *ret)
+			const struct texts *controllable, struct irq_name **ret)
 {
 	struct denied_search s = {memory, controllable, ret};
-	*ret = (struct irq_names){0};
+	*ret = NULL;
 	return irq_each(h, add_denied, &s);
 }
 
-const struct irq_name *irq_find_denied(const struct irq_names *denied, const char *pattern)
+const struct irq_name *irq_find_denied(const struct irq_name *denied, const char *pattern)
 {
-	for (uint32_t i = 0; i < denied->n; i++)
-		if (is_about(pattern, denied->list[i].number, denied->list[i].description))
-			return &denied->list[i];
-	return NULL;
+	while (denied && !is_about(pattern, denied->number, denied->description))
+		denied = denied->next;
+	return denied;
 }
 
-/* ---- orders ---------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
-struct order_claim {
-	char **patterns;
-	uint32_t n;
-	bool strict;
+struct irq_rule {
+	struct irq_rule *next;
+	enum irq_kind kind;
 	struct rp_idset cpus;
+	size_t size; /* bytes of the patterns, which end with a NUL each */
+	char patterns[];
 };
 
-/* A copy of a wish that owns all its parts, for the worker. */
-struct order {
-	uint32_t refs;
-	bool active;
-	struct order_claim *claims, *masks;
-	uint32_t n_claims, n_masks;
-	char **controllable;
-	uint32_t n_controllable;
-	struct rp_idset sink, isolate, allowed;
-};
-
-static void free_texts(char **texts, uint32_t n)
+static struct irq_rules *irq_rules_unref(struct irq_rules *r)
 {
-	for (uint32_t i = 0; texts && i < n; i++)
-		free(texts[i]);
-	free(texts);
-}
-
-static void free_claims(struct order_claim *claims, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		free_texts(claims[i].patterns, claims[i].n);
-	free(claims);
-}
-
-static struct order *order_unref(struct order *o)
-{
-	if (!o || --o->refs)
+	if (!r || --r->refs)
 		return NULL;
-	free_claims(o->claims, o->n_claims);
-	free_claims(o->masks, o->n_masks);
-	free_texts(o->controllable, o->n_controllable);
-	free(o);
+	blocks_fini(&r->memory);
+	free(r);
 	return NULL;
 }
 
-static char **copy_texts(const struct irq_patterns *from)
+struct irq_rules *irq_rules_new(bool active, struct rp_ids allowed)
 {
-	char **texts = calloc(from->n + 1u, sizeof *texts);
-	for (uint32_t i = 0; texts && i < from->n; i++) {
-		texts[i] = strdup(from->list[i]);
-		if (texts[i])
-			continue;
-		free_texts(texts, i);
+	struct irq_rules *r = calloc(1, sizeof *r);
+	if (!r)
 		return NULL;
+	r->refs = 1;
+	r->active = active;
+	rp_idset_copy(&r->allowed, allowed);
+	return r;
+}
+
+void irq_rules_add(struct irq_rules *r, enum irq_kind kind, const struct texts *patterns,
+		   struct rp_ids cpus)
+{
+	size_t size = 0;
+	for (uint32_t i = 0; i < patterns->n; i++)
+		size += strlen(patterns->list[i]) + 1;
+	struct irq_rule *rule = r && size ? blocks_alloc(&r->memory, 1, sizeof *rule + size) : NULL;
+	if (r && size && !rule)
+		r->failed = true;
+	if (!rule)
+		return;
+	rule->kind = kind;
+	rp_idset_copy(&rule->cpus, cpus);
+	for (uint32_t i = 0; i < patterns->n; i++) {
+		size_t len = strlen(patterns->list[i]) + 1;
+		memcpy(rule->patterns + rule->size, patterns->list[i], len);
+		rule->size += len;
 	}
-	return texts;
+	r->active |= kind != IRQ_CONTROLLABLE;
+	r->limited |= kind == IRQ_CONTROLLABLE;
+	rule->next = r->first;
+	r->first = rule;
 }
 
-static bool copy_claim(const struct irq_claim *from, struct order_claim *ret)
+static bool irq_sets_equal(const struct rp_idset *a, const struct rp_idset *b)
 {
-	ret->n = from->patterns.n;
-	rp_idset_copy(&ret->cpus, from->cpus);
-	ret->patterns = copy_texts(&from->patterns);
-	return ret->patterns != NULL;
+	return rp_ids_equal(rp_ids_of(a), rp_ids_of(b));
 }
 
-static bool copy_claims(const struct irq_wish *w, struct order *o)
+static bool irq_rules_equal(const struct irq_rules *a, const struct irq_rules *b)
 {
-	o->claims = calloc(w->n_claims + 1u, sizeof *o->claims);
-	o->masks = calloc(w->n_masks + 1u, sizeof *o->masks);
-	if (!o->claims || !o->masks)
-		return false;
-	for (; o->n_claims < w->n_claims; o->n_claims++)
-		if (!copy_claim(&w->claims[o->n_claims], &o->claims[o->n_claims]))
-			return false;
-	for (; o->n_masks < w->n_masks; o->n_masks++) {
-		o->masks[o->n_masks].strict = w->masks[o->n_masks].strict;
-		if (!copy_claim(&w->masks[o->n_masks].of, &o->masks[o->n_masks]))
-			return false;
+	const struct irq_rule *x = a->first, *y = b->first;
+	while (x && y && x->kind == y->kind && x->size == y->size &&
+	       !memcmp(x->patterns, y->patterns, x->size) && irq_sets_equal(&x->cpus, &y->cpus)) {
+		x = x->next;
+		y = y->next;
 	}
-	return true;
-}
-
-static struct order *order_new(const struct irq_wish *w)
-{
-	struct order *o = calloc(1, sizeof *o);
-	if (!o)
-		return NULL;
-	o->refs = 1;
-	o->active = w->active;
-	rp_idset_copy(&o->sink, w->sink);
-	rp_idset_copy(&o->isolate, w->isolate);
-	rp_idset_copy(&o->allowed, w->allowed);
-	o->controllable = copy_texts(&w->controllable);
-	o->n_controllable = o->controllable ? w->controllable.n : 0;
-	return o->controllable && copy_claims(w, o) ? o : order_unref(o);
-}
-
-static bool same_texts(const struct irq_patterns *a, char *const *b, uint32_t n)
-{
-	bool same = a->n == n;
-	for (uint32_t i = 0; same && i < a->n; i++)
-		same = strcmp(a->list[i], b[i]) == 0;
-	return same;
-}
-
-static bool same_claim(const struct order_claim *a, const struct irq_claim *b)
-{
-	return rp_ids_equal(rp_ids_of(&a->cpus), b->cpus) &&
-	       same_texts(&b->patterns, a->patterns, a->n);
-}
-
-static bool same_order(const struct order *o, const struct irq_wish *w)
-{
-	bool same = o->active == w->active && o->n_claims == w->n_claims &&
-		    o->n_masks == w->n_masks && rp_ids_equal(rp_ids_of(&o->sink), w->sink) &&
-		    rp_ids_equal(rp_ids_of(&o->isolate), w->isolate) &&
-		    rp_ids_equal(rp_ids_of(&o->allowed), w->allowed) &&
-		    same_texts(&w->controllable, o->controllable, o->n_controllable);
-	for (uint32_t i = 0; same && i < w->n_claims; i++)
-		same = same_claim(&o->claims[i], &w->claims[i]);
-	for (uint32_t i = 0; same && i < w->n_masks; i++)
-		same = o->masks[i].strict == w->masks[i].strict &&
-		       same_claim(&o->masks[i], &w->masks[i].of);
-	return same;
+	return !x && !y && a->active == b->active && irq_sets_equal(&a->sink, &b->sink) &&
+	       irq_sets_equal(&a->isolate, &b->isolate) && irq_sets_equal(&a->allowed, &b->allowed);
 }
 
 /* ---- the worker ------------------------------------------------------------------------------ */
 
-/* An interrupt that was moved or that cannot be moved. */
+/* An interrupt of the table: the worker's record. */
 struct known {
 	uint32_t number;
 	bool stuck;
 	bool moved; /* true: the module has moved the interrupt since `before` */
+	char path[PATH_MAX_SIZE];
 	char *before; /* affinity before the first move; NULL: no wish for this interrupt */
 	char *placed; /* affinity after the move, as text */
 };
 
-struct back {
-	const struct rp_host_work *work;
-	/* host service for settings; NULL: an older host without it */
-	const struct rp_host_settings *settings;
-	void *ctx;
-	struct known *known;
-	uint32_t n_known, cap_known;
-};
-
 struct irq {
 	struct modhost h;
-	struct back back; /* original affinities, used by the worker only */
-	struct order *last;
-	bool used, complained;
+	struct known *known; /* used by the worker only */
+	uint32_t n_known, cap_known;
+	struct irq_rules *last;
+	bool complained;
 	struct irq_stats stats;
 };
 
 struct job {
 	struct irq *owner;
-	struct order *order;
+	struct irq_rules *rules;
 	uint64_t writes, failures;
-	int32_t error; /* error of reading the table */
 	char message[256];
 };
 
-static struct known *find_known(const struct back *b, uint32_t number)
+static struct known *known_of(struct irq *q, uint32_t number)
 {
-	for (uint32_t i = 0; i < b->n_known; i++)
-		if (b->known[i].number == number)
-			return &b->known[i];
+	for (uint32_t i = 0; i < q->n_known; i++)
+		if (q->known[i].number == number)
+			return &q->known[i];
+	if (!room_for(&q->known, &q->cap_known, q->n_known + 1, sizeof *q->known))
+		return NULL;
+	struct known *k = &q->known[q->n_known++];
+	*k = (struct known){.number = number};
+	(void)snprintf(k->path, sizeof k->path, "/proc/irq/%u/smp_affinity_list", number);
+	return k;
+}
+
+/* Returns the next rule of a kind that names the interrupt, from `r` on; NULL: none. */
+static const struct irq_rule *irq_next_rule(const struct irq_rule *r, enum irq_kind kind,
+					    uint32_t number, const char *description)
+{
+	for (; r; r = r->next)
+		for (size_t at = 0; r->kind == kind && at < r->size;
+		     at += strlen(r->patterns + at) + 1)
+			if (is_about(r->patterns + at, number, description))
+				return r;
 	return NULL;
 }
 
-static struct known *known_of(struct back *b, uint32_t number)
-{
-	struct known *k = find_known(b, number);
-	if (k)
-		return k;
-	if (b->n_known == b->cap_known) {
-		uint32_t cap = b->cap_known * 2 + 32;
-		struct known *grown = realloc(b->known, cap * sizeof *grown);
-		if (!grown)
-			return NULL;
-		b->known = grown;
-		b->cap_known = cap;
-	}
-	b->known[b->n_known] = (struct known){.number = number};
-	return &b->known[b->n_known++];
-}
-
-static bool irq_matches(char *const *patterns, uint32_t n, uint32_t number, const char *description)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (is_about(patterns[i], number, description))
-			return true;
-	return false;
-}
+#define EACH_RULE(r, rules, kind)                                                                  \
+	for (const struct irq_rule *r = irq_next_rule((rules)->first, kind, number, description);  \
+	     r; r = irq_next_rule(r->next, kind, number, description))
 
 /* Removes masked CPUs from the claimed ones, or from the allowed ones without a claim. False: no
  * mask applies to the interrupt. */
-static bool irq_do_mask(const struct job *j, uint32_t number, const char *description,
+static bool irq_do_mask(const struct irq_rules *o, uint32_t number, const char *description,
 			struct rp_idset *claimed)
 {
-	const struct order *o = j->order;
 	struct rp_idset to;
 	bool any = false;
 	rp_idset_copy(&to, rp_ids_of(&o->allowed));
 	if (!rp_ids_empty(rp_ids_of(claimed)))
 		rp_idset_and(&to, rp_ids_of(&to), rp_ids_of(claimed));
-	for (uint32_t i = 0; i < o->n_masks; i++) {
-		const struct order_claim *m = &o->masks[i];
-		struct rp_idset off;
-		if (!irq_matches(m->patterns, m->n, number, description))
-			continue;
+	EACH_RULE(m, o, IRQ_STRICT_MASK)
+	{
 		any = true;
-		rp_idset_copy(&off, rp_ids_of(&m->cpus));
-		if (!m->strict)
-			rp_idset_andnot(&off, rp_ids_of(&off), rp_ids_of(claimed));
+		rp_idset_andnot(&to, rp_ids_of(&to), rp_ids_of(&m->cpus));
+	}
+	EACH_RULE(m, o, IRQ_MASK)
+	{
+		struct rp_idset off;
+		any = true;
+		rp_idset_andnot(&off, rp_ids_of(&m->cpus), rp_ids_of(claimed));
 		rp_idset_andnot(&to, rp_ids_of(&to), rp_ids_of(&off));
 	}
 	if (any)
@@ -429,17 +353,13 @@ static bool irq_do_mask(const struct job *j, uint32_t number, const char *descri
 
 /* Determines the affinity for an interrupt with the affinity `now`. False: the affinity need not
  * change. */
-static bool irq_target(const struct job *j, uint32_t number, const char *description,
+static bool irq_target(const struct irq_rules *o, uint32_t number, const char *description,
 		       struct rp_ids now, struct rp_idset *ret)
 {
-	const struct order *o = j->order;
 	rp_idset_clear(ret);
-	for (uint32_t i = 0; i < o->n_claims; i++) {
-		const struct order_claim *c = &o->claims[i];
-		if (irq_matches(c->patterns, c->n, number, description))
-			rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&c->cpus));
-	}
-	if (irq_do_mask(j, number, description, ret) || !rp_ids_empty(rp_ids_of(ret)))
+	EACH_RULE(c, o, IRQ_CLAIM)
+	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&c->cpus));
+	if (irq_do_mask(o, number, description, ret) || !rp_ids_empty(rp_ids_of(ret)))
 		return true;
 	if (!rp_ids_empty(rp_ids_of(&o->sink))) {
 		rp_idset_copy(ret, rp_ids_of(&o->sink));
@@ -456,11 +376,6 @@ static bool irq_target(const struct job *j, uint32_t number, const char *descrip
 	return true;
 }
 
-static void path_of(uint32_t number, char path[64])
-{
-	(void)snprintf(path, 64, "/proc/irq/%u/smp_affinity_list", number);
-}
-
 /* Returns true for errors that another attempt cannot mend, such as errors of kernel-managed
  * interrupts. */
 static bool is_final(int32_t error)
@@ -470,10 +385,8 @@ static bool is_final(int32_t error)
 
 static int32_t write_affinity(struct job *j, struct known *k, const char *text)
 {
-	const struct back *b = &j->owner->back;
-	char path[64];
-	path_of(k->number, path);
-	int32_t r = b->work->write_file(b->ctx, path, text);
+	const struct modhost *h = &j->owner->h;
+	int32_t r = h->work->write_file(h->ctx, k->path, text);
 	if (!r) {
 		j->writes++;
 		return 0;
@@ -481,17 +394,15 @@ static int32_t write_affinity(struct job *j, struct known *k, const char *text)
 	k->stuck = is_final(r);
 	j->failures++;
 	if (!j->message[0])
-		(void)snprintf(j->message, sizeof j->message, "%s: writing %.100s: %s%s", path,
+		(void)snprintf(j->message, sizeof j->message, "%s: writing %.100s: %s%s", k->path,
 			       text, strerror(-r), r == -EROFS ? CLOSED : "");
 	return r;
 }
 
 /* Reads an affinity without the newline. */
-static int32_t read_affinity(const struct back *b, uint32_t number, char text[LIST_MAX])
+static int32_t read_affinity(const struct modhost *h, const struct known *k, char text[LIST_MAX])
 {
-	char path[64];
-	path_of(number, path);
-	int32_t r = b->work->read_file(b->ctx, path, text, LIST_MAX);
+	int32_t r = h->work->read_file(h->ctx, k->path, text, LIST_MAX);
 	if (r >= 0)
 		text[strcspn(text, "\n")] = '\0';
 	return r;
@@ -499,10 +410,9 @@ static int32_t read_affinity(const struct back *b, uint32_t number, char text[LI
 
 static void read_back(struct job *j, struct known *k, struct rp_ids wanted)
 {
-	const struct back *b = &j->owner->back;
-	char path[64], text[LIST_MAX];
+	char text[LIST_MAX];
 	struct rp_idset has;
-	if (read_affinity(b, k->number, text) < 0 || rp_idset_parse(&has, text, RP_CPUS_MAX) ||
+	if (read_affinity(&j->owner->h, k, text) < 0 || rp_idset_parse(&has, text, RP_CPUS_MAX) ||
 	    rp_ids_equal(rp_ids_of(&has), wanted))
 		return;
 	char *placed = strdup(text);
@@ -511,59 +421,54 @@ static void read_back(struct job *j, struct known *k, struct rp_ids wanted)
 		k->placed = placed;
 	}
 	j->failures++;
-	path_of(k->number, path);
 	if (!j->message[0])
 		(void)snprintf(j->message, sizeof j->message,
-			       "%s: the kernel changed the value to %.100s", path, text);
+			       "%s: the kernel changed the value to %.100s", k->path, text);
 }
 
 /* Returns the affinity to restore; NULL: none. */
-static const char *rest_of(const struct back *b, const struct known *k, char buf[LIST_MAX])
+static const char *rest_of(const struct modhost *h, const struct known *k, char buf[LIST_MAX])
 {
-	char path[64];
-	if (!b->settings)
+	if (!h->settings)
 		return k->before;
-	path_of(k->number, path);
-	return b->settings->without(b->ctx, path, buf, LIST_MAX) < 0 ? NULL : buf;
+	return h->settings->without(h->ctx, k->path, buf, LIST_MAX) < 0 ? NULL : buf;
 }
 
-static void irq_forget(const struct back *b, struct known *k)
+static void irq_forget(const struct modhost *h, struct known *k)
 {
-	char path[64];
-	path_of(k->number, path);
-	if (b->settings)
-		b->settings->drop(b->ctx, path);
+	if (h->settings)
+		h->settings->drop(h->ctx, k->path);
 	free(k->before);
 	free(k->placed);
 	k->before = k->placed = NULL;
 	k->moved = false;
 }
 
+/* Restores an interrupt without a wish, or one that may no longer be moved. */
 static void irq_restore(struct job *j, struct known *k)
 {
-	const struct back *b = &j->owner->back;
+	const struct modhost *h = &j->owner->h;
 	char now[LIST_MAX], buf[LIST_MAX];
 	if (!k->before || k->stuck)
 		return;
-	const char *rest = rest_of(b, k, buf);
+	const char *rest = rest_of(h, k, buf);
 	/* If no module moved it, a different affinity was set deliberately by another program and
 	 * is kept. */
 	bool is_due = rest && (k->moved || strcmp(rest, k->before) != 0);
-	if (is_due && read_affinity(b, k->number, now) >= 0 && strcmp(now, rest) != 0 &&
+	if (is_due && read_affinity(h, k, now) >= 0 && strcmp(now, rest) != 0 &&
 	    write_affinity(j, k, rest))
 		return;
-	irq_forget(b, k);
+	irq_forget(h, k);
 }
 
 /* Records the wanted affinity with the host, even if it is already effective: the module that set
  * it may end. False: out of memory; the interrupt could not be restored later. */
-static bool irq_do_claim(const struct back *b, struct known *k, const char *now, const char *wanted)
+static bool irq_do_claim(const struct modhost *h, struct known *k, const char *now,
+			 const char *wanted)
 {
-	char path[64];
-	path_of(k->number, path);
 	char *placed = strdup(wanted), *before = k->before ? k->before : strdup(now);
 	if (!placed || !before ||
-	    (b->settings && b->settings->keep(b->ctx, path, wanted, before))) {
+	    (h->settings && h->settings->keep(h->ctx, k->path, wanted, before))) {
 		free(placed);
 		if (!k->before)
 			free(before);
@@ -575,28 +480,12 @@ static bool irq_do_claim(const struct back *b, struct known *k, const char *now,
 	return true;
 }
 
-static bool is_ours(const struct known *k)
-{
-	return k && k->before;
-}
-
 /* Returns true if another program has moved the interrupt since. */
 static bool is_taken(const struct known *k, struct rp_ids now)
 {
 	struct rp_idset placed;
-	return is_ours(k) && (rp_idset_parse(&placed, k->placed, RP_CPUS_MAX) ||
-			      !rp_ids_equal(rp_ids_of(&placed), now));
-}
-
-/* Returns the affinity before any module moved the interrupt; NULL: no module has. */
-static const char *found_of(const struct back *b, const struct known *k, uint32_t number,
-			    char buf[LIST_MAX])
-{
-	char path[64];
-	path_of(number, path);
-	if (RP_HAS(b->settings, found) && b->settings->found(b->ctx, path, buf, LIST_MAX) >= 0)
-		return buf;
-	return is_ours(k) ? k->before : NULL;
+	return k->before && (rp_idset_parse(&placed, k->placed, RP_CPUS_MAX) ||
+			     !rp_ids_equal(rp_ids_of(&placed), now));
 }
 
 /*
@@ -604,54 +493,48 @@ static const char *found_of(const struct back *b, const struct known *k, uint32_
  * whatever was wished before, by this policy, the previous one or the previous process. It is the
  * present one if no module has moved the interrupt, or if another program has moved it since.
  */
-static void decide_from(const struct back *b, const struct known *k, uint32_t number,
-			const struct rp_idset *now, struct rp_idset *ret)
+static void decide_from(const struct modhost *h, const struct known *k, const struct rp_idset *now,
+			struct rp_idset *ret)
 {
 	char buf[LIST_MAX];
-	const char *found = is_taken(k, rp_ids_of(now)) ? NULL : found_of(b, k, number, buf);
-	if (!found || rp_idset_parse(ret, found, RP_CPUS_MAX))
+	const char *found = k->before;
+	if (RP_HAS(h->settings, found) && h->settings->found(h->ctx, k->path, buf, LIST_MAX) >= 0)
+		found = buf;
+	if (!found || is_taken(k, rp_ids_of(now)) || rp_idset_parse(ret, found, RP_CPUS_MAX))
 		rp_idset_copy(ret, rp_ids_of(now));
-}
-
-/* Restores an interrupt that is no longer controllable, or that is fine where it was found. */
-static void let_go(struct job *j, struct known *k)
-{
-	if (k)
-		irq_restore(j, k);
 }
 
 static int32_t irq_move(void *arg, uint32_t number, const char *description)
 {
 	struct job *j = arg;
-	struct back *b = &j->owner->back;
-	const struct order *o = j->order;
-	struct known *k = find_known(b, number);
+	const struct irq_rules *o = j->rules;
+	const struct modhost *h = &j->owner->h;
+	struct known *k = known_of(j->owner, number);
 	char text[LIST_MAX], wanted[RP_IDSET_TEXT_MAX];
 	struct rp_idset now, from, to;
-	if (o->n_controllable &&
-	    !irq_matches(o->controllable, o->n_controllable, number, description)) {
-		let_go(j, k);
+	if (!k) {
+		j->failures++;
 		return 0;
 	}
-	if (read_affinity(b, number, text) < 0 || rp_idset_parse(&now, text, RP_CPUS_MAX))
+	if (o->limited && !irq_next_rule(o->first, IRQ_CONTROLLABLE, number, description)) {
+		irq_restore(j, k);
 		return 0;
-	decide_from(b, k, number, &now, &from);
-	if (!irq_target(j, number, description, rp_ids_of(&from), &to) ||
+	}
+	if (read_affinity(h, k, text) < 0 || rp_idset_parse(&now, text, RP_CPUS_MAX))
+		return 0;
+	decide_from(h, k, &now, &from);
+	if (!irq_target(o, number, description, rp_ids_of(&from), &to) ||
 	    rp_ids_empty(rp_ids_of(&to))) {
 		if (!is_taken(k, rp_ids_of(&now)))
-			let_go(j, k);
+			irq_restore(j, k);
 		return 0;
 	}
-	bool is_there = rp_ids_equal(rp_ids_of(&to), rp_ids_of(&now));
-	if (is_there && !b->settings && !is_ours(k))
+	bool is_there = irq_sets_equal(&to, &now), is_first = !k->before;
+	if (k->stuck || (is_there && !h->settings && is_first))
 		return 0;
-	k = known_of(b, number);
-	if (k && k->stuck)
-		return 0;
-	bool is_first = k && !k->before;
 	(void)rp_ids_format(rp_ids_of(&to), wanted, sizeof wanted);
 	/* An interrupt that could not be restored is not moved. */
-	if (!k || !irq_do_claim(b, k, text, is_there ? text : wanted)) {
+	if (!irq_do_claim(h, k, text, is_there ? text : wanted)) {
 		j->failures++;
 		return 0;
 	}
@@ -659,10 +542,10 @@ static int32_t irq_move(void *arg, uint32_t number, const char *description)
 		return 0;
 	if (write_affinity(j, k, wanted)) {
 		if (is_first)
-			irq_forget(b, k);
+			irq_forget(h, k);
 		else
 			/* the recorded wish was never effective: record the present affinity */
-			(void)irq_do_claim(b, k, text, text);
+			(void)irq_do_claim(h, k, text, text);
 		return 0;
 	}
 	k->moved = true;
@@ -670,26 +553,21 @@ static int32_t irq_move(void *arg, uint32_t number, const char *description)
 	return 0;
 }
 
-static void restore_all(struct job *j)
-{
-	struct back *b = &j->owner->back;
-	for (uint32_t i = 0; i < b->n_known; i++)
-		irq_restore(j, &b->known[i]);
-}
-
 static int32_t job_run(void *arg)
 {
 	struct job *j = arg;
-	const struct back *b = &j->owner->back;
-	if (!j->order->active) {
-		restore_all(j);
+	struct irq *q = j->owner;
+	int32_t r = 0;
+	if (!j->rules->active) {
+		for (uint32_t i = 0; i < q->n_known; i++)
+			irq_restore(j, &q->known[i]);
 		return 0;
 	}
-	char *text = read_table(b->work, b->ctx, &j->error);
+	char *text = read_table(q->h.work, q->h.ctx, &r);
 	if (text)
 		(void)each_line(text, irq_move, j);
 	else
-		(void)snprintf(j->message, sizeof j->message, TABLE ": %s", strerror(-j->error));
+		(void)snprintf(j->message, sizeof j->message, TABLE ": %s", strerror(-r));
 	free(text);
 	return 0;
 }
@@ -707,64 +585,72 @@ static void job_done(void *arg, int32_t result)
 		modhost_log(&q->h, RP_LOG_WARNING, 0, "%s (further ones are not logged)",
 			    j->message);
 	q->complained = q->complained || j->message[0];
-	order_unref(j->order);
+	irq_rules_unref(j->rules);
 	free(j);
-}
-
-struct irq *irq_new(const struct modhost *h)
-{
-	struct irq *q = calloc(1, sizeof *q);
-	if (!q)
-		return NULL;
-	q->h = *h;
-	q->back = (struct back){.work = h->work, .settings = h->settings, .ctx = h->ctx};
-	return q;
 }
 
 struct irq *irq_free(struct irq *q)
 {
 	if (!q)
 		return NULL;
-	order_unref(q->last);
-	for (uint32_t i = 0; i < q->back.n_known; i++) {
-		free(q->back.known[i].before);
-		free(q->back.known[i].placed);
+	irq_rules_unref(q->last);
+	for (uint32_t i = 0; i < q->n_known; i++) {
+		free(q->known[i].before);
+		free(q->known[i].placed);
 	}
-	free(q->back.known);
+	free(q->known);
 	free(q);
 	return NULL;
 }
 
-void irq_commit(struct irq *q, const struct irq_wish *w)
+/* Returns true if the rules change nothing. */
+static bool irq_is_settled(const struct irq *q, const struct modhost *h, const struct irq_rules *r)
 {
-	q->used = q->used || w->active;
-	if (!q->used || !q->h.work || (q->last && same_order(q->last, w)))
-		return;
-	struct order *o = order_new(w);
-	struct job *j = o ? calloc(1, sizeof *j) : NULL;
-	if (!j) {
-		order_unref(o);
+	if (!r)
+		return false;
+	return !h->work || (q ? q->last && irq_rules_equal(q->last, r) : !r->active);
+}
+
+static struct irq *irq_new(const struct modhost *h)
+{
+	struct irq *q = calloc(1, sizeof *q);
+	if (q)
+		q->h = *h;
+	return q;
+}
+
+void irq_commit(struct irq **q, const struct modhost *h, struct irq_rules *r)
+{
+	if (irq_is_settled(*q, h, r)) {
+		irq_rules_unref(r);
 		return;
 	}
-	j->owner = q;
-	j->order = o;
-	o->refs++;
-	order_unref(q->last);
-	q->last = o;
-	if (!q->h.work->submit(q->h.ctx, job_run, job_done, j))
+	if (r && !*q)
+		*q = irq_new(h);
+	struct job *j = r && !r->failed && *q ? calloc(1, sizeof *j) : NULL;
+	if (!j) {
+		irq_rules_unref(r);
+		modhost_log(h, RP_LOG_ERROR, 0, "out of memory: interrupts are not moved");
 		return;
-	(void)order_unref(q->last);
-	q->last = order_unref(j->order);
+	}
+	*j = (struct job){.owner = *q, .rules = r};
+	r->refs++;
+	irq_rules_unref((*q)->last);
+	(*q)->last = r;
+	if (!h->work->submit(h->ctx, job_run, job_done, j))
+		return;
+	r->refs--;
+	(*q)->last = irq_rules_unref(r);
 	free(j);
 }
 
 void irq_stop(struct irq *q)
 {
 	if (q)
-		irq_commit(q, &(struct irq_wish){.active = false});
+		irq_commit(&q, &q->h, irq_rules_new(false, rp_ids_none()));
 }
 
 void irq_stats(const struct irq *q, struct irq_stats *ret)
 {
-	*ret = q->stats;
+	*ret = q ? q->stats : (struct irq_stats){0};
 }

@@ -22,47 +22,41 @@
 /* largest size of a pattern or a description, in bytes; longer ones are cut */
 #define IRQ_TEXT_MAX 256u
 
-/* A list of patterns. A pattern is the number of an interrupt or a glob for its description
- * ("PCI-MSI 524289-edge eth0-rx-1"). */
-struct irq_patterns {
-	const char *const *list;
-	uint32_t n;
+enum irq_kind {
+	IRQ_CLAIM, /* the interrupt runs on these CPUs */
+	IRQ_MASK, /* the interrupt avoids these CPUs, unless a claim assigns them to it */
+	IRQ_STRICT_MASK, /* the interrupt avoids these CPUs */
+	IRQ_CONTROLLABLE, /* interrupts that may be moved; no such rule: all interrupts */
 };
 
-struct irq_claim {
-	struct irq_patterns patterns;
-	struct rp_ids cpus; /* empty: the claim is ignored */
-};
-
-/* CPUs that interrupts must avoid. */
-struct irq_mask {
-	struct irq_claim of;
-	/* true: the interrupt avoids all CPUs of the mask; false: only those that no claim assigns
-	 * to the interrupt */
-	bool strict;
-};
-
-/* A wanted state, which irq_commit() copies. */
-struct irq_wish {
+/* A wanted state. The creator adds rules, fills the sets, and passes it to irq_commit(). */
+struct irq_rules {
 	bool active; /* false: there are no rules, or no longer */
-	const struct irq_claim *claims;
-	uint32_t n_claims;
-	struct rp_ids sink, isolate, allowed;
-	struct irq_patterns controllable; /* globs; none: all interrupts */
-	const struct irq_mask *masks;
-	uint32_t n_masks;
+	bool limited; /* rules of IRQ_CONTROLLABLE exist */
+	bool failed; /* memory was short; the state is not committed */
+	uint32_t refs;
+	struct rp_idset sink, isolate, allowed;
+	struct irq_rule *first;
+	struct blocks memory;
 };
 
 struct irq;
 
-/* Returns NULL if out of memory. If the host has no worker, all functions do nothing. */
-struct irq *irq_new(const struct modhost *h);
-struct irq *irq_free(struct irq *q); /* returns NULL */
-/* Submits the wanted state. An unchanged one costs only a comparison. */
-void irq_commit(struct irq *q, const struct irq_wish *wish);
+/* Returns NULL if out of memory. Claims and masks activate inactive rules. */
+struct irq_rules *irq_rules_new(bool active, struct rp_ids allowed);
+/* Adds a rule. A pattern is the number of an interrupt or a glob for its description
+ * ("PCI-MSI 524289-edge eth0-rx-1"). Ignores an empty list, and NULL as rules. */
+void irq_rules_add(struct irq_rules *r, enum irq_kind kind, const struct texts *patterns,
+		   struct rp_ids cpus);
+
+/* Submits the wanted state, which it frees, to the host's worker. An unchanged one costs only a
+ * comparison. Rules NULL: out of memory, which is logged. Creates *q with the first active rules;
+ * NULL before, and if the host has no worker. */
+void irq_commit(struct irq **q, const struct modhost *h, struct irq_rules *rules);
 
 /* Restores all interrupts, for rp_policy.stop. Nothing may be committed afterwards. */
 void irq_stop(struct irq *q);
+struct irq *irq_free(struct irq *q); /* returns NULL */
 
 /*
  * For prepare(): calls `found` for each numbered interrupt until it returns a result other than 0,
@@ -79,14 +73,11 @@ int32_t irq_each(const struct modhost *h,
 int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp_cfg section,
 			      struct texts *ret);
 
+/* List of interrupts. */
 struct irq_name {
+	struct irq_name *next;
 	uint32_t number;
-	const char *description;
-};
-
-struct irq_names {
-	struct irq_name *list;
-	uint32_t n, cap;
+	char description[];
 };
 
 /*
@@ -94,10 +85,10 @@ struct irq_names {
  * or the error of irq_each().
  */
 int32_t irq_read_denied(const struct modhost *h, struct blocks *memory,
-			const struct texts *controllable, struct irq_names *ret);
+			const struct texts *controllable, struct irq_name **ret);
 /* Returns the first of the denied interrupts that a pattern names by number or description, or
  * NULL. */
-const struct irq_name *irq_find_denied(const struct irq_names *denied, const char *pattern);
+const struct irq_name *irq_find_denied(const struct irq_name *denied, const char *pattern);
 
 /* Parses a line of /proc/interrupts below its head, which names n_cpus CPUs. Returns 0 with number
  * and description, or -RP_ENOENT for a line without a number. */

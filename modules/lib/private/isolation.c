@@ -279,13 +279,11 @@ static void isolation_commit_irq(struct rp_instance *inst, struct isolation *s)
 	bool active = !rp_ids_empty(rp_ids_of(&s->away));
 	if (l->ops->own_interrupts || (!s->irq && !active))
 		return;
-	if (!s->irq)
-		s->irq = irq_new(&l->h);
 	modhost_set(&l->h, RP_CPUS_ONLINE, &online);
-	if (s->irq)
-		irq_commit(s->irq, &(struct irq_wish){.active = active,
-						      .isolate = rp_ids_of(&s->away),
-						      .allowed = rp_ids_of(&online)});
+	struct irq_rules *r = irq_rules_new(active, rp_ids_of(&online));
+	if (r)
+		rp_idset_copy(&r->isolate, rp_ids_of(&s->away));
+	irq_commit(&s->irq, &l->h, r);
 }
 
 static void isolation_done(struct rp_instance *inst)
