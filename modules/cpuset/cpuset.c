@@ -222,8 +222,8 @@ static const struct life_ops ops = {
 	.past = past,
 	.rolled_back = rolled_back,
 	.schema = &cpuset_schema,
-	.zones = &cpuset_zones,
-	.metrics = &cpuset_metrics,
+	.report_zones = cpuset_zones,
+	.report_metrics = cpuset_metrics,
 	.relief_moved = offsetof(struct rp_instance, relief.moved),
 };
 

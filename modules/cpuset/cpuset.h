@@ -154,7 +154,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn);
  * changed. Shared containers are not staged yet. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
-extern const struct rp_zones cpuset_zones;
-extern const struct rp_metrics cpuset_metrics;
+int32_t cpuset_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
+int32_t cpuset_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
 
 #endif

@@ -14,12 +14,10 @@ static void sets_of(const struct rp_instance *inst, struct rp_idset ret[N_CLASSE
 			rp_ids_of(&ret[CLASS_INTEGER]));
 }
 
-static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+int32_t cpuset_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	const struct rp_plan *p = inst->plan;
 	struct rp_idset of[N_CLASSES], free;
-	if (!p)
-		return 0;
 	sets_of(inst, of);
 	rp_idset_andnot(&free, rp_ids_of(&of[CLASS_SHARED]), rp_ids_of(&p->cpus.reserved));
 	const struct zones_set sets[] = {
@@ -33,14 +31,10 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 	return 0;
 }
 
-const struct rp_zones cpuset_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
-
-static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+int32_t cpuset_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	struct rp_idset sets[N_CLASSES];
 	char labels[32];
-	if (!inst->plan)
-		return 0;
 	sets_of(inst, sets);
 	for (uint32_t i = 0; i < N_CLASSES; i++) {
 		(void)snprintf(labels, sizeof labels, "class=\"%s\"", class_names[i]);
@@ -60,6 +54,3 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		      (double)inst->counters.refused);
 	return 0;
 }
-
-const struct rp_metrics cpuset_metrics = {.size = sizeof(struct rp_metrics),
-					  .collect = report_metrics};

@@ -249,8 +249,8 @@ static const struct life_ops ops = {
 	.rolled_back = rolled_back,
 	.fini = fini,
 	.schema = &dynpools_schema,
-	.zones = &dynpools_zones,
-	.metrics = &dynpools_metrics,
+	.report_zones = dynpools_zones,
+	.report_metrics = dynpools_metrics,
 	.state = &state,
 };
 

@@ -68,7 +68,7 @@ void size_all(const struct rp_plan *p, uint32_t ret[POOLS_MAX]);
 /* Computes the number of CPUs that each pool needs; 0 for reserved. */
 void size_needed(const struct rp_plan *p, uint32_t ret[POOLS_MAX]);
 
-extern const struct rp_zones dynpools_zones;
-extern const struct rp_metrics dynpools_metrics;
+int32_t dynpools_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
+int32_t dynpools_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
 
 #endif

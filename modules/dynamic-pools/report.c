@@ -7,15 +7,13 @@
 
 /* Reports a zone for each pool. CPUs of a pool that its containers do not need are reported as
  * free. */
-static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+int32_t dynpools_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	struct rp_plan *p = inst->plan;
 	struct pools_pool small[POOLS_MAX];
 	struct pools_zone zones[POOLS_MAX];
 	struct rp_idset spare;
 	uint32_t sizes[POOLS_MAX];
-	if (!p)
-		return 0;
 	memcpy(small, p->pools, sizeof small);
 	size_needed(p, sizes);
 	(void)pools_resize(p->alloc, small + POOL_SHARED, p->n - POOL_SHARED, rp_ids_none(),
@@ -29,12 +27,8 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 	return pools_zones(&inst->h, &p->bounds, sink, rp_ids_of(&spare), zones, p->n);
 }
 
-const struct rp_zones dynpools_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
-
-static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+int32_t dynpools_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
-	if (!inst->plan)
-		return 0;
 	pools_gauges(sink, "dynamic_pools", inst->plan->pools, inst->plan->n);
 	sink->counter(sink->ctx, "policy_dynamic_pools_placed_total", "Containers placed.", "",
 		      (double)inst->placed);
@@ -44,6 +38,3 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		      "Times the CPUs of pools changed.", "", (double)inst->resized);
 	return 0;
 }
-
-const struct rp_metrics dynpools_metrics = {.size = sizeof(struct rp_metrics),
-					    .collect = report_metrics};

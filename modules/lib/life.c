@@ -547,6 +547,21 @@ void life_destroy(struct rp_instance *inst)
 	free(inst);
 }
 
+static int32_t life_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+{
+	return life_of(inst)->plan ? life_of(inst)->ops->report_zones(inst, sink) : 0;
+}
+
+static int32_t life_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	return life_of(inst)->plan ? life_of(inst)->ops->report_metrics(inst, sink) : 0;
+}
+
+static const struct rp_zones life_report_zones = {.size = sizeof life_report_zones,
+						  .zones = life_zones};
+static const struct rp_metrics life_report_metrics = {.size = sizeof life_report_metrics,
+						      .collect = life_metrics};
+
 const void *life_service(const struct life_ops *ops, const char *id)
 {
 	const struct modhost_service services[] = {
@@ -555,8 +570,8 @@ const void *life_service(const struct life_ops *ops, const char *id)
 			      : ops->removed	      ? &policy_of_sets
 						      : &policy},
 		{RP_SCHEMA_1, ops->schema},
-		{RP_ZONES_1, ops->zones},
-		{RP_METRICS_1, ops->metrics},
+		{RP_ZONES_1, ops->report_zones ? &life_report_zones : ops->zones},
+		{RP_METRICS_1, ops->report_metrics ? &life_report_metrics : ops->metrics},
 		{RP_STATE_1, &life_state},
 		{RP_EXTENDED_1, ops->extended},
 		{RP_ALLOCATION_1, ops->allocatable ? &allocation : NULL},

@@ -126,6 +126,10 @@ struct life_ops {
 	const struct life_part *part;
 	const struct isolation_keys *(*isolation)(const struct rp_plan *plan);
 	bool own_interrupts;
+	/* Optional, each in place of the service below: reports zones or metrics of the active
+	 * plan. */
+	int32_t (*report_zones)(struct rp_instance *inst, const struct rp_zone_sink *sink);
+	int32_t (*report_metrics)(struct rp_instance *inst, const struct rp_metric_sink *sink);
 	/* Services of the module; NULL: none of this kind. */
 	const struct rp_schema *schema;
 	const struct rp_zones *zones;

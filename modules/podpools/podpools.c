@@ -297,8 +297,8 @@ static const struct life_ops ops = {
 	.rolled_back = rolled_back,
 	.fini = forget_pods,
 	.schema = &podpools_schema,
-	.zones = &podpools_zones,
-	.metrics = &podpools_metrics,
+	.report_zones = podpools_zones,
+	.report_metrics = podpools_metrics,
 };
 
 /* The policy uses groups that share CPUs, which need this minor version. */

@@ -70,7 +70,7 @@ struct rp_instance {
 
 void pool_name(const struct pool *p, char *buf, size_t size);
 
-extern const struct rp_zones podpools_zones;
-extern const struct rp_metrics podpools_metrics;
+int32_t podpools_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
+int32_t podpools_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
 
 #endif

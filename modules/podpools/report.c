@@ -7,12 +7,12 @@
 
 /* Reports a zone for each pool. All available CPUs are reported as free, because pods can always
  * be placed. */
-static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+int32_t podpools_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	const struct rp_plan *p = inst->plan;
-	struct pools_zone *zones = p ? calloc(p->n_pools, sizeof *zones) : NULL;
+	struct pools_zone *zones = calloc(p->n_pools, sizeof *zones);
 	if (!zones)
-		return p ? -RP_ENOMEM : 0;
+		return -RP_ENOMEM;
 	for (uint32_t i = 0; i < p->n_pools; i++) {
 		/* The reserved pool has one instance, and the same zone name in all policies. */
 		if (i == POOL_RESERVED)
@@ -28,12 +28,10 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 	return r;
 }
 
-const struct rp_zones podpools_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
-
-static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+int32_t podpools_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	const struct rp_plan *p = inst->plan;
-	for (uint32_t i = 0; p && i < p->n_pools; i++) {
+	for (uint32_t i = 0; i < p->n_pools; i++) {
 		const struct pool *pool = &p->pools[i];
 		char labels[2 * POOLS_LABEL_MAX];
 		(void)snprintf(labels, sizeof labels, "pool=\"%s\",instance=\"%u\"", pool->name,
@@ -43,8 +41,6 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		sink->gauge(sink->ctx, "policy_podpools_cpus", "CPUs of a pool.", labels,
 			    rp_ids_count(rp_ids_of(&pool->cpus)));
 	}
-	if (!p)
-		return 0;
 	sink->counter(sink->ctx, "policy_podpools_placed_total", "Containers placed.", "",
 		      (double)inst->placed);
 	sink->counter(sink->ctx, "policy_podpools_overflows_total",
@@ -52,6 +48,3 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		      (double)inst->overflowed);
 	return 0;
 }
-
-const struct rp_metrics podpools_metrics = {.size = sizeof(struct rp_metrics),
-					    .collect = report_metrics};

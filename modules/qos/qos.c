@@ -192,8 +192,8 @@ static const struct life_ops ops = {
 	.done = sync_arm,
 	.fini = fini,
 	.schema = &qos_schema,
-	.zones = &qos_zones,
-	.metrics = &qos_metrics,
+	.report_zones = qos_zones,
+	.report_metrics = qos_metrics,
 	.relief_moved = offsetof(struct rp_instance, relief.moved),
 	.state = &state,
 };

@@ -527,7 +527,7 @@ int64_t hints_rest(const struct rp_plan *p, const struct room *room, uint32_t i)
 
 void report_allocatable(const struct rp_instance *inst, struct rp_idset *ret);
 int32_t report_memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink);
-extern const struct rp_zones qos_zones;
-extern const struct rp_metrics qos_metrics;
+int32_t qos_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
+int32_t qos_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
 
 #endif

@@ -3,12 +3,10 @@
 #include <nri-rp/lib/zones.h>
 #include "modules/qos/qos.h"
 
-static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+int32_t qos_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	const struct pools *pools = &inst->pools;
 	struct rp_idset shared;
-	if (!inst->plan)
-		return 0;
 	rp_idset_clear(&shared);
 	for (uint32_t i = 0; i < pools->n; i++)
 		rp_idset_or(&shared, rp_ids_of(&shared), rp_ids_of(&pools->list[i].cpus));
@@ -22,8 +20,6 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 		    sizeof sets / sizeof *sets);
 	return 0;
 }
-
-const struct rp_zones qos_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
 
 void report_allocatable(const struct rp_instance *inst, struct rp_idset *ret)
 {
@@ -93,7 +89,7 @@ static void report_advice(struct rp_instance *inst, const struct rp_metric_sink 
 	}
 }
 
-static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+int32_t qos_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	static const char *const reasons[N_REFUSALS] = {
 		[REFUSED_LEVEL] = "level", [REFUSED_CPU] = "cpu",     [REFUSED_MEMORY] = "memory",
@@ -101,8 +97,6 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	};
 	char text[48];
 	uint32_t n_lost = 0;
-	if (!inst->plan)
-		return 0;
 	report_pools(inst, sink);
 	report_advice(inst, sink);
 	relief_report(&inst->relief.counters, sink);
@@ -122,6 +116,3 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		    "Containers without the resources of their level.", "", n_lost);
 	return 0;
 }
-
-const struct rp_metrics qos_metrics = {.size = sizeof(struct rp_metrics),
-				       .collect = report_metrics};

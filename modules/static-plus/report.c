@@ -5,12 +5,10 @@
 #include <nri-rp/lib/zones.h>
 #include "modules/static-plus/static-plus.h"
 
-static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+int32_t plus_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	const struct rp_plan *p = inst->plan;
 	struct rp_idset shared, usable, free;
-	if (!p)
-		return 0;
 	place_shared(inst, &shared);
 	rp_idset_or(&usable, rp_ids_of(&p->pool), rp_ids_of(&p->isolated));
 	rp_idset_andnot(&free, rp_ids_of(&usable), rp_ids_of(&inst->owners.taken));
@@ -25,14 +23,10 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 	return 0;
 }
 
-const struct rp_zones plus_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
-
-static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+int32_t plus_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	struct rp_idset shared;
 	char labels[32];
-	if (!inst->plan)
-		return 0;
 	place_shared(inst, &shared);
 	const struct {
 		const char *labels;
@@ -56,6 +50,3 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		      (double)inst->counters.refused);
 	return 0;
 }
-
-const struct rp_metrics plus_metrics = {.size = sizeof(struct rp_metrics),
-					.collect = report_metrics};

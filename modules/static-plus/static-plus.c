@@ -138,8 +138,8 @@ static const struct life_ops ops = {
 	.past = past,
 	.rolled_back = rolled_back,
 	.schema = &plus_schema,
-	.zones = &plus_zones,
-	.metrics = &plus_metrics,
+	.report_zones = plus_zones,
+	.report_metrics = plus_metrics,
 	.relief_moved = offsetof(struct rp_instance, relief.moved),
 };
 

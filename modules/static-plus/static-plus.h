@@ -133,7 +133,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 /* ---- reports (report.c) ---------------------------------------------------------------------- */
 
-extern const struct rp_zones plus_zones;
-extern const struct rp_metrics plus_metrics;
+int32_t plus_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
+int32_t plus_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
 
 #endif

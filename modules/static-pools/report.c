@@ -5,12 +5,10 @@
 #include <nri-rp/lib/zones.h>
 #include "modules/static-pools/static-pools.h"
 
-static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+int32_t static_pools_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	const struct rp_plan *p = inst->plan;
 	struct rp_idset exclusive, shared, all, free;
-	if (!p)
-		return 0;
 	rp_idset_clear(&exclusive);
 	rp_idset_clear(&shared);
 	rp_idset_clear(&free);
@@ -32,12 +30,10 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 	return 0;
 }
 
-const struct rp_zones pools_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
-
-static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+int32_t static_pools_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	const struct rp_plan *p = inst->plan;
-	for (uint32_t i = 0; p && i < p->n_pools; i++) {
+	for (uint32_t i = 0; i < p->n_pools; i++) {
 		const struct pool *pool = &p->pools[i];
 		char labels[2 * NAME_MAX_LEN];
 		uint32_t used = 0;
@@ -49,14 +45,9 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		sink->gauge(sink->ctx, "policy_static_pools_lists_used",
 			    "CPU lists of a pool that are assigned to containers.", labels, used);
 	}
-	if (!p)
-		return 0;
 	sink->counter(sink->ctx, "policy_static_pools_placed_total", "Containers placed.", "",
 		      (double)inst->placed);
 	sink->counter(sink->ctx, "policy_static_pools_refused_total", "Containers refused.", "",
 		      (double)inst->refused);
 	return 0;
 }
-
-const struct rp_metrics pools_metrics = {.size = sizeof(struct rp_metrics),
-					 .collect = report_metrics};

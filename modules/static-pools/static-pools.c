@@ -555,8 +555,8 @@ static const struct life_ops ops = {
 	.unmanaged = unmanaged,
 	.rolled_back = rolled_back,
 	.schema = &pools_schema,
-	.zones = &pools_zones,
-	.metrics = &pools_metrics,
+	.report_zones = static_pools_zones,
+	.report_metrics = static_pools_metrics,
 };
 
 /* The policy sets process arguments, which need this minor version. */

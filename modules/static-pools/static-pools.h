@@ -82,7 +82,7 @@ struct rp_instance {
 	uint64_t placed, refused;
 };
 
-extern const struct rp_zones pools_zones;
-extern const struct rp_metrics pools_metrics;
+int32_t static_pools_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
+int32_t static_pools_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
 
 #endif

@@ -9,12 +9,10 @@
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 
-static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+int32_t static_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	const struct rp_plan *p = inst->plan;
 	struct rp_idset shared, assignable, free;
-	if (!p)
-		return 0;
 	plan_shared(p, &inst->owners, &shared);
 	/* CPUs that can become exclusive, and the free CPUs among them. */
 	plan_assignable(p, &assignable);
@@ -29,16 +27,12 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 	return 0;
 }
 
-const struct rp_zones static_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
-
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+int32_t static_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	static const char name[] = "policy_static_cpus", help[] = "CPUs by use.";
 	const struct rp_plan *p = inst->plan;
-	if (!p)
-		return 0;
 	struct rp_idset shared, isolated;
 	plan_shared(p, &inst->owners, &shared);
 	plan_free_isolated(p, &inst->owners, &isolated);
@@ -62,8 +56,3 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		      (double)inst->counters.refused);
 	return 0;
 }
-
-const struct rp_metrics static_metrics = {
-	.size = sizeof(struct rp_metrics),
-	.collect = report_metrics,
-};

@@ -224,7 +224,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 /* ---- reports (report.c) ---------------------------------------------------------------------- */
 
-extern const struct rp_zones static_zones;
-extern const struct rp_metrics static_metrics;
+int32_t static_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
+int32_t static_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
 
 #endif

@@ -167,14 +167,11 @@ static void report_below(struct rp_instance *inst, const struct rp_zone_sink *si
 	}
 }
 
-static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+int32_t ta_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
-	if (inst->plan)
-		report_below(inst, sink, NO_POOL);
+	report_below(inst, sink, NO_POOL);
 	return 0;
 }
-
-const struct rp_zones ta_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
@@ -278,11 +275,9 @@ static uint32_t count_flag(const struct rp_plan *p, uint32_t flag)
 	return n;
 }
 
-static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+int32_t ta_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	const struct rp_plan *p = inst->plan;
-	if (!p)
-		return 0;
 	struct text labels = {0};
 	for (uint32_t what = 0; what < N_MEASURES; what++)
 		for (uint32_t i = 0; i < p->n_pools; i++)
@@ -305,5 +300,3 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		      (double)inst->counters.resized);
 	return 0;
 }
-
-const struct rp_metrics ta_metrics = {.size = sizeof(struct rp_metrics), .collect = report_metrics};

@@ -9,8 +9,8 @@
 
 #include "modules/topology-aware/place.h"
 
-extern const struct rp_zones ta_zones;
-extern const struct rp_metrics ta_metrics;
+int32_t ta_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
+int32_t ta_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
 /* Records why the pool was chosen, as notes for `nri-rpctl explain`. */
 void report_choice(struct rp_instance *inst, const struct request *r, const struct scoring *s);
 /* Records that no pool is sufficient, and which lacks least. */

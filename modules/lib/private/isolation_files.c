@@ -45,14 +45,8 @@ int32_t isolation_order_add(struct isolation_order *o, const char *ref, struct r
 	char text[VALUE_MAX];
 	if (rp_ids_format(cpus, text, sizeof text) >= sizeof text)
 		return 0; /* more than a file takes */
-	if (o->n == o->cap) {
-		uint32_t cap = o->cap * 2 + 8;
-		struct isolation_place *grown = realloc(o->places, cap * sizeof *grown);
-		if (!grown)
-			return -RP_ENOMEM;
-		o->places = grown;
-		o->cap = cap;
-	}
+	if (!room_for(&o->places, &o->cap, o->n + 1, sizeof *o->places))
+		return -RP_ENOMEM;
 	struct isolation_place *p = &o->places[o->n];
 	*p = (struct isolation_place){strdup(ref), strdup(text)};
 	o->n++;
@@ -166,14 +160,8 @@ static void files_forget(struct isolation_files *f, struct kept *k)
 
 static struct kept *files_add(struct isolation_files *f, const char *path, const char *before)
 {
-	if (f->n == f->cap) {
-		uint32_t cap = f->cap * 2 + 16;
-		struct kept *grown = realloc(f->kept, cap * sizeof *grown);
-		if (!grown)
-			return NULL;
-		f->kept = grown;
-		f->cap = cap;
-	}
+	if (!room_for(&f->kept, &f->cap, f->n + 1, sizeof *f->kept))
+		return NULL;
 	struct kept *k = &f->kept[f->n];
 	*k = (struct kept){.path = strdup(path), .before = strdup(before)};
 	if (k->path && k->before) {
