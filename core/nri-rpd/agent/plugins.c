@@ -178,13 +178,11 @@ int agent_decode_hints(struct arena *a, const uint8_t *data, size_t n, struct pl
 static void on_hints(const struct rpc_result *result, void *arg)
 {
 	struct question *q = arg;
-	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
-	struct plugin_hints *list = NULL;
+	struct arena *a = pipeline_plugins_arena(q->pipeline, q->serial);
+	struct plugin_hints *list;
 	uint32_t n;
-	int r = result->error ? result->error
-		: a ? agent_decode_hints(a, result->payload, result->payload_len, &list, &n)
-		    : -ENOMEM;
-	if (r)
+	if (!a || result->error ||
+	    agent_decode_hints(a, result->payload, result->payload_len, &list, &n))
 		plugins_failed(q, result, "the agent's reply is invalid");
 	else
 		pipeline_plugins_hinted(q->pipeline, q->serial, list, n);
@@ -194,15 +192,15 @@ static void on_hints(const struct rpc_result *result, void *arg)
 static void on_allocated(const struct rpc_result *result, void *arg)
 {
 	struct question *q = arg;
-	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
-	const Grants__Grants *grants;
-	struct err err = ERR_INIT;
+	struct arena *a = pipeline_plugins_arena(q->pipeline, q->serial);
 	const Agent__PluginAllocateResponse *m =
 		RPC_ANSWER(a, agent__plugin_allocate_response, result);
+	const Grants__Grants *grants;
+	struct err err = ERR_INIT;
 	if (!m || grants_unpack(a, m->grants.data, m->grants.len, &grants, &err))
 		plugins_failed(q, result, "the agent's reply is invalid");
 	else
-		pipeline_plugins_allocated(q->pipeline, q->serial, m->grants.data, m->grants.len);
+		pipeline_plugins_allocated(q->pipeline, q->serial, grants);
 	free(q);
 }
 

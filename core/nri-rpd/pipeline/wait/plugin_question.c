@@ -51,10 +51,7 @@ struct inquiry {
 	struct plugin_hints *hints; /* hints for `hinted`; NULL: none requested */
 	uint32_t n_hinted;
 	uint64_t received_ns; /* arrival of the request; 0: not known */
-	struct packed_grants {
-		const void *data;
-		size_t len;
-	} granted;
+	const Grants__Grants *granted;
 	char why[ERR_TEXT_MAX];
 };
 
@@ -397,57 +394,35 @@ static void plugin_question_answered(struct pipeline *p, struct inquiry *q)
 	hold_told(p);
 }
 
-static int copy_hints(struct arena *a, const struct plugin_hints *from, struct plugin_hints *to)
+struct arena *pipeline_plugins_arena(struct pipeline *p, uint32_t serial)
 {
-	struct plugin_hint *list = arena_array(a, from->n + 1, sizeof *list);
-	*to = *from;
-	to->list = list;
-	to->error = from->error ? arena_strdup(a, from->error) : NULL;
-	if (!list || (from->error && !to->error))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < from->n; i++) {
-		list[i] = from->list[i];
-		list[i].nodes.w = arena_memdup(a, list[i].nodes.w,
-					       list[i].nodes.nw * sizeof *list[i].nodes.w);
-		if (!list[i].nodes.w)
-			return -ENOMEM;
-	}
-	return 0;
+	struct inquiry *q = plugin_question_asked(p, serial);
+	return q ? q->arena : NULL;
 }
 
-void pipeline_plugins_hinted(struct pipeline *p, uint32_t serial, const struct plugin_hints *list,
+void pipeline_plugins_hinted(struct pipeline *p, uint32_t serial, struct plugin_hints *list,
 			     uint32_t n)
 {
 	struct inquiry *q = plugin_question_asked(p, serial);
 	if (!q)
 		return;
-	struct plugin_hints *hints = arena_array(q->arena, n + 1, sizeof *hints);
-	int r = n != q->n_wanted ? -EBADMSG : hints ? 0 : -ENOMEM;
-	for (uint32_t i = 0; !r && i < n; i++)
-		r = copy_hints(q->arena, &list[i], &hints[i]);
-	if (r) {
-		pipeline_plugins_failed(p, serial, false,
-					r == -ENOMEM ? "out of memory"
-						     : "the agent's reply is invalid");
+	if (n != q->n_wanted) {
+		pipeline_plugins_failed(p, serial, false, "the agent's reply is invalid");
 		return;
 	}
-	q->hints = hints;
+	q->hints = list;
 	q->hinted = q->wanted;
 	q->n_hinted = n;
 	plugin_question_answered(p, q);
 }
 
-void pipeline_plugins_allocated(struct pipeline *p, uint32_t serial, const void *grants, size_t len)
+void pipeline_plugins_allocated(struct pipeline *p, uint32_t serial, const Grants__Grants *grants)
 {
 	struct inquiry *q = plugin_question_asked(p, serial);
 	if (!q)
 		return;
-	q->granted.data = arena_memdup(q->arena, grants, len);
-	q->granted.len = len;
-	if (q->granted.data)
-		plugin_question_answered(p, q);
-	else
-		pipeline_plugins_failed(p, serial, false, "out of memory");
+	q->granted = grants;
+	plugin_question_answered(p, q);
 }
 
 void pipeline_plugins_ready(struct pipeline *p, uint32_t serial)
@@ -603,15 +578,9 @@ static void describe_hints(const struct plugin_hints *h, const struct plugin_wan
 /* Stores with each grant the hints of its resource. */
 static int keep_hints(struct inquiry *q, struct err *err)
 {
-	const Grants__Grants *m;
-	if (!q->hints)
-		return 0;
-	int r = grants_unpack(q->arena, q->granted.data, q->granted.len, &m, err);
-	if (r)
-		return r;
-	for (size_t i = 0; i < m->n_grants; i++) {
-		Grants__Grant *g = m->grants[i];
-		for (uint32_t k = 0; k < q->n_hinted; k++) {
+	for (size_t i = 0; i < q->granted->n_grants; i++) {
+		Grants__Grant *g = q->granted->grants[i];
+		for (uint32_t k = 0; q->hints && k < q->n_hinted; k++) {
 			_cleanup_(buf_fini) struct buf text = BUF_INIT;
 			if (!str_eq(q->hinted[k].resource, g->resource) ||
 			    !str_eq(q->hinted[k].ctr, g->container))
@@ -623,11 +592,6 @@ static int keep_hints(struct inquiry *q, struct err *err)
 				return err_errno(err, -ENOMEM, "hints");
 		}
 	}
-	size_t len = grants__grants__get_packed_size(m);
-	uint8_t *data = arena_alloc(q->arena, len + 1);
-	if (!data)
-		return err_errno(err, -ENOMEM, "hints");
-	q->granted = (struct packed_grants){data, grants__grants__pack(m, data)};
 	return 0;
 }
 
@@ -676,7 +640,7 @@ static int take_granted(struct pipeline *p, struct inquiry *q, struct pod *pod, 
 {
 	int r = keep_hints(q, err);
 	if (!r)
-		r = plugins_add_grants(p, pod, q->granted.data, q->granted.len, err);
+		r = plugins_add_grants(p, pod, q->granted, err);
 	if (r)
 		(void)err_prefix(err, "grants of resource plugins cannot be saved: ");
 	return r;

@@ -9,12 +9,14 @@
 
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 
-/* Receives the agent's answers to the question with that serial number; an outdated serial is
- * ignored. All data is copied. `late`: the time was over. */
-void pipeline_plugins_hinted(struct pipeline *p, uint32_t serial, const struct plugin_hints *list,
+/* Returns the arena for the answer to the question with that serial number; NULL: the question is
+ * not outstanding. */
+struct arena *pipeline_plugins_arena(struct pipeline *p, uint32_t serial);
+/* Receives the agent's answers to that question; an outdated serial is ignored. Hints and grants
+ * are in its arena, and are checked. `late`: the time was over. */
+void pipeline_plugins_hinted(struct pipeline *p, uint32_t serial, struct plugin_hints *list,
 			     uint32_t n);
-void pipeline_plugins_allocated(struct pipeline *p, uint32_t serial, const void *grants,
-				size_t len);
+void pipeline_plugins_allocated(struct pipeline *p, uint32_t serial, const Grants__Grants *grants);
 void pipeline_plugins_ready(struct pipeline *p, uint32_t serial);
 void pipeline_plugins_failed(struct pipeline *p, uint32_t serial, bool late, const char *why);
 

@@ -139,7 +139,7 @@ void plugins_pod_gone(struct pipeline *p, const struct pod *pod);
  * memory. */
 const Grants__Grants *plugins_grants(const struct pod *pod, struct arena *a);
 /* Adds grants to the pod's. A grant replaces the one of the same container, resource and part. */
-int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, size_t len,
+int plugins_add_grants(struct pipeline *p, struct pod *pod, const Grants__Grants *more,
 		       struct err *err);
 /* Returns true if a grant is for a container: its own, or one of the whole pod. */
 bool grant_is_for(const Grants__Grant *g, const char *ctr);
