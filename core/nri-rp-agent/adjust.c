@@ -12,7 +12,6 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/crc32c.h"
 #include "core/lib/util/log.h"
-#include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 #include "proto/agent.pb-c.h"
 

@@ -14,7 +14,6 @@
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/clock.h"
 #include "core/lib/util/log.h"
-#include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/agent_protocol.h"
 #include "proto/agent.pb-c.h"

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-agent/dra.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/nri-rp-agent/cdi.h"
 #include "core/nri-rp-agent/claim_work.h"
 #include "core/nri-rp-agent/slices.h"
 #include "core/nri-rp-agent/unary.h"

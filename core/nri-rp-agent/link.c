@@ -10,7 +10,6 @@
 #include "core/lib/util/arena.h"
 #include "core/lib/util/backoff.h"
 #include "core/lib/util/log.h"
-#include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/sock.h"
 #include "core/lib/wire/trunk.h"

@@ -2,7 +2,6 @@
 #include "core/nri-rp-agent/lister.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/lib/wire/agent_protocol.h"
 #include "core/lib/grpc/server.h"

@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lib/wire/agent_protocol.h"
 #include "core/lib/kube/objects.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/log.h"
-#include "core/lib/util/str.h"
 #include "proto/agent.pb-c.h"
 
 #define LOG_SOURCE "node"

@@ -7,15 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <utlist.h>
-
 #include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/link.h"
 #include "core/nri-rp-agent/pluginmsg.h"
 #include "core/nri-rp-agent/plugins.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
-#include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 #include "core/nri-rp-agent/pluginask.h"

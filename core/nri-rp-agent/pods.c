@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lib/wire/agent_protocol.h"
 #include "core/lib/kube/objects.h"
 #include "core/nri-rp-agent/podwatch.h"
 #include "core/nri-rp-agent/watch.h"

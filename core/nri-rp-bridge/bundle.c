@@ -5,7 +5,6 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "core/lib/kube/objects.h"
 #include "core/nri-rp-bridge/cri_info.h"

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <utlist.h>
 
 #include "core/nri-rp-bridge/cgroup_source_internal.h"
 #include "core/nri-rp-bridge/cri_edit.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
-#include "core/lib/util/str.h"
 #include "core/lib/wire/nri_protocol.h"
 
 #define LOG_SOURCE "bypass"

@@ -8,7 +8,6 @@
 #include "core/lib/wire/agent_protocol.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/log.h"
-#include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/listener.h"
 #include "core/lib/wire/rpc.h"

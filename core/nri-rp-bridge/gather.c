@@ -8,7 +8,6 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/nri-rp-bridge/cri_info.h"
 #include "core/nri-rp-bridge/intercept_internal.h"

@@ -4,14 +4,12 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <utlist.h>
 
 #include "core/nri-rp-bridge/intercept_internal.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
-#include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "bridge"

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <utlist.h>
 
 #include "core/nri-rp-bridge/intercept_internal.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/pb.h"
-#include "core/lib/util/str.h"
 #include "core/lib/wire/nri_protocol.h"
 
 #define LOG_SOURCE "bridge"

@@ -11,7 +11,6 @@
 #include "core/nri-rp-modcheck/machines.h"
 #include "core/nri-rp-modcheck/config.h"
 #include "core/lib/util/cleanup.h"
-#include "core/lib/util/str.h"
 
 #define REQUESTS 200u
 #define LEAK_ROUNDS 9u

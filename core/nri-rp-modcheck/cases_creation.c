@@ -8,7 +8,6 @@
 #include "core/nri-rpd/host/service/services.h"
 #include "core/nri-rp-modcheck/churn.h"
 #include "core/lib/util/cleanup.h"
-#include "core/lib/util/str.h"
 #include "core/nri-rpd/cache/extras_check.h"
 
 #define WISHES 40u

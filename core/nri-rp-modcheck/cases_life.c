@@ -2,7 +2,6 @@
 /* Cases: instances created, configured and destroyed in every legal order, without leaks. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/nri-rp-modcheck/balance.h"
 #include "core/nri-rp-modcheck/churn.h"

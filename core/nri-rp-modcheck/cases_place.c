@@ -3,7 +3,6 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/nri-rp-modcheck/churn.h"
 #include "core/nri-rp-modcheck/machines.h"

@@ -12,7 +12,6 @@
 
 #include "core/nri-rpd/host/note.h"
 #include "core/nri-rp-modcheck/check.h"
-#include "core/nri-rp-modcheck/watch.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 

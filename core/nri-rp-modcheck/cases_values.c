@@ -8,7 +8,6 @@
 #include "core/nri-rp-modcheck/churn.h"
 #include "core/nri-rp-modcheck/config.h"
 #include "core/lib/util/cleanup.h"
-#include "core/lib/util/str.h"
 
 #define VALUE_MAX 384u
 #define VALUES_MAX 24u

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <utlist.h>
-
 #include "core/lib/util/cleanup.h"
 
 #define GIB (INT64_C(1) << 30)

@@ -12,7 +12,6 @@
 #include "core/lib/conf/fragment.h"
 #include "core/nri-rp-modcheck/check.h"
 #include "core/lib/util/cleanup.h"
-#include "core/lib/util/fs.h"
 #include "core/lib/util/str.h"
 
 #define NEST_MAX 8u

@@ -16,7 +16,6 @@
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/reload/apply.h"
 #include "core/nri-rpd/pipeline/request/updates.h"
-#include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 #include "core/lib/util/worker.h"
 

@@ -7,7 +7,6 @@
 #include "core/nri-rp-modcheck/vectors.h"
 #include "core/nri-rp-modcheck/vectors_input.h"
 #include "core/lib/util/cleanup.h"
-#include "core/lib/util/str.h"
 #include "core/nri-rpd/noderes/pass.h"
 
 #define UNIT 1000 /* quantities are in thousandths */

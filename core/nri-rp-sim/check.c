@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/nri-rp-sim/apply.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 

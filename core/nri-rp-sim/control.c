@@ -5,9 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/nri-rp-sim/daemon.h"
 #include "core/lib/util/buf.h"
 #include "core/lib/wire/sock.h"
 #include "core/lib/wire/trunk.h"

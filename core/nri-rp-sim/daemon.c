@@ -14,7 +14,6 @@
 
 #include "core/lib/util/buf.h"
 #include "core/lib/util/cleanup.h"
-#include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 
 #define ARGS_MAX 64u

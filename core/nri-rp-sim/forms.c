@@ -3,8 +3,6 @@
  * expressions. */
 #include "core/nri-rp-sim/forms.h"
 
-#include <string.h>
-
 #include "core/nri-rp-sim/expect.h"
 #include "core/nri-rp-sim/steps.h"
 #include "core/nri-rp-sim/model.h"

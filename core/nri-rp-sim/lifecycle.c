@@ -2,7 +2,6 @@
 #include "core/nri-rp-sim/lifecycle.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/nri-rp-sim/apply.h"
 #include "core/nri-rp-sim/conn.h"

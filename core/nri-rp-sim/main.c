@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/lib/machines/machine.h"
 #include "core/lib/machines/tree.h"

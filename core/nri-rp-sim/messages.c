@@ -2,10 +2,6 @@
 #include "core/nri-rp-sim/messages.h"
 #include "core/nri-rp-sim/kubelet.h"
 
-#include <string.h>
-
-#include "core/lib/util/str.h"
-
 #define EXTRA_ENTRIES 8u
 
 /* Removes const: protobuf-c's structs have none, and packing only reads the text. */

@@ -4,11 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/nri-rp-sim/daemon.h"
 #include "core/nri-rp-sim/map.h"
-#include "core/nri-rp-sim/serve.h"
 #include "core/nri-rp-sim/show.h"
 #include "core/nri-rp-sim/steps.h"
 #include "core/nri-rp-sim/forms.h"

@@ -4,7 +4,6 @@
 
 #include <regex.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/daemon.h"

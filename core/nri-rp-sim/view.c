@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/lib/util/fs.h"
-#include "core/lib/util/str.h"
 
 #define CPU "sys/devices/system/cpu"
 #define NODE "sys/devices/system/node"

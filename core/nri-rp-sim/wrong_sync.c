@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/nri-rp-sim/messages.h"
 #include "core/nri-rp-sim/model.h"
 #include "core/lib/util/str.h"
 

@@ -10,7 +10,6 @@
 #include <nri-rp/module.h>
 
 #include "core/nri-rpctl/cli.h"
-#include "core/lib/util/loop.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 #include "core/lib/util/number.h"

@@ -3,7 +3,6 @@
  * Converts configurations of the kubelet's CPU manager, of CMK and of the Weka CPUSet plugin to
  * rp.conf.
  */
-#include <ctype.h>
 #include <string.h>
 
 #include <nri-rp/set.h>

@@ -8,7 +8,6 @@
 
 #include "core/lib/conf/documents.h"
 #include "core/nri-rpctl/import.h"
-#include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 #include "core/nri-rpctl/import_slo.h"
 #include "core/nri-rpctl/import_write.h"

@@ -3,13 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <nri-rp/set.h>
 
 #include "core/nri-rpctl/cli.h"
 #include "core/lib/term/cpumap.h"
-#include "core/lib/util/str.h"
 
 #define NEAR_MAX 32u
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <string.h>
 
 #include "core/nri-rpctl/cli.h"
 #include "core/lib/util/str.h"

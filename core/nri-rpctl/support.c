@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "core/lib/util/cleanup.h"
-#include "core/lib/util/fs.h"
 #include "core/lib/util/str.h"
 #include "core/nri-rpctl/cli.h"
 

@@ -3,7 +3,6 @@
 #include "core/nri-rpd/options.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include <nri-rp/module.h>
 

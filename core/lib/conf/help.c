@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-#include "core/lib/util/str.h"
-
 /* ---- help ------------------------------------------------------------------------------------ */
 
 /* Adds a text for mdoc, so that no line of the text is read as a request and backslashes are

@@ -5,7 +5,6 @@
  */
 #include "core/lib/conf/internal.h"
 
-#include <ctype.h>
 #include <strings.h>
 
 #include "core/lib/util/str.h"

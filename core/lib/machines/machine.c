@@ -4,7 +4,6 @@
 #include "core/lib/machines/shipped.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"

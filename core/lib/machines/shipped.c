@@ -3,7 +3,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/lib/machines/machine.h"
 #include "core/lib/machines/shipped.h"
 #include "core/lib/util/str.h"
 

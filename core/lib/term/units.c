@@ -2,7 +2,6 @@
 /* Formats numbers for people. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "core/lib/term/out.h"

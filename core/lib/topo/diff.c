@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Determines the differences between two snapshots. */
-#include <string.h>
 
 #include "core/lib/topo/impl.h"
 

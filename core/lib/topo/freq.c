@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads frequencies and energy preference of a CPU at their first use. */
 #include <stdio.h>
-#include <string.h>
 
 #include "core/lib/topo/impl.h"
 #include "core/lib/util/cleanup.h"

@@ -2,7 +2,6 @@
 #include "core/lib/topo/setpool.h"
 
 #include <errno.h>
-#include <stdbool.h>
 
 #define FIRST_SLOTS 256u
 

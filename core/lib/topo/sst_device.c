@@ -2,7 +2,6 @@
 /* Opens the Speed Select device, and changes the hardware through it for modules. */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 
 #include "core/lib/topo/sst_impl.h"
 #include "core/lib/util/cleanup.h"

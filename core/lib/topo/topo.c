@@ -2,9 +2,7 @@
 /* Reference count and getters of a snapshot. */
 #include "core/lib/topo/topo.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/lib/topo/impl.h"
 #include "core/lib/util/sized.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/lib/util/loop.h"
 #include "core/lib/util/clock.h"
 
 #include <time.h>

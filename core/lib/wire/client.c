@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "core/lib/util/loop.h"
 #include "core/lib/util/clock.h"
 
 #define CHUNK_SIZE (16u << 10)

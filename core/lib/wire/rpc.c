@@ -5,11 +5,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <utlist.h>
 
 #include "core/lib/util/log.h"
-#include "core/lib/util/loop.h"
 #include "core/lib/util/pack.h"
 #include "core/lib/util/prefault.h"
 #include "core/lib/util/str.h"

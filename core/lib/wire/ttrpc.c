@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lib/wire/ttrpc.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "core/lib/util/fields.h"

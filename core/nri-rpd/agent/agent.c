@@ -33,7 +33,6 @@
 #include "core/lib/util/buf.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
-#include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/listener.h"
 #include "core/lib/wire/sock.h"

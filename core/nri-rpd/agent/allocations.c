@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rpd/agent/allocations.h"
 
-#include <string.h>
-
-#include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/cache/pod_level.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"

@@ -2,7 +2,6 @@
 #include "core/nri-rpd/agent/plugins.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"

@@ -7,7 +7,6 @@
 #include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/lib/util/arena.h"
-#include "core/lib/util/cleanup.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 #include "proto/agent.pb-c.h"

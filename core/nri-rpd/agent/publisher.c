@@ -15,7 +15,6 @@
 #include "core/nri-rpd/pipeline/request/claims.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/util/arena.h"
-#include "core/lib/util/buf.h"
 #include "core/lib/util/crc32c.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"

@@ -6,7 +6,6 @@
 
 #include <utlist.h>
 
-#include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/lib/util/cleanup.h"

@@ -3,7 +3,6 @@
 #include "core/nri-rpd/cache/extras.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/cache/extras_check.h"

@@ -8,7 +8,6 @@
 
 #include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/annotation_rules.h"
-#include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 #include "core/nri-rpd/cache/resources.h"
 

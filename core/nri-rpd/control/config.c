@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands on configurations. Commands that need a trial are answered when the trial has ended. */
-#include <string.h>
-
-#include <utlist.h>
 
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
-#include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 #include "core/nri-rpd/control/commands.h"
 #include "core/nri-rpd/control/config.h"

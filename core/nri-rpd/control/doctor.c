@@ -28,7 +28,6 @@
 #include "core/lib/util/str.h"
 #include "core/lib/wire/sock.h"
 #include "core/nri-rpd/control/doctor.h"
-#include "core/nri-rpd/control/document.h"
 #include "core/nri-rpd/control/server.h"
 #include "core/nri-rpd/pipeline/observe/status.h"
 #include "core/nri-rpd/pipeline/request/updates.h"

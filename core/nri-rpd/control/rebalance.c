@@ -3,8 +3,6 @@
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
-#include "core/nri-rpd/pipeline/request/request.h"
-#include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 #include "core/nri-rpd/control/commands.h"
 #include "core/nri-rpd/control/rebalance.h"

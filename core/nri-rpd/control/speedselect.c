@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes Intel Speed Select and the extended resources that depend on it, as parts of the JSON
  * documents for nri-rpctl. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/pipeline/pipeline.h"

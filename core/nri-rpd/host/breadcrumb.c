@@ -19,7 +19,6 @@
 
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"
-#include "core/lib/util/loop.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 

@@ -2,7 +2,6 @@
 /* Stores the previous contents of files as records of a log (util/reclog.h). */
 #include "core/nri-rpd/host/former_settings.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -18,12 +18,10 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/nri-rpd/host/breadcrumb.h"
-#include "core/lib/util/loop.h"
 #include "core/lib/util/clock.h"
 
 #ifndef sigev_notify_thread_id

@@ -8,10 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/nri-rpd/metrics/metrics.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/sd.h"
-#include "core/lib/util/str.h"
 #include "core/lib/wire/sock.h"
 
 #define UNIX_MODE 0660

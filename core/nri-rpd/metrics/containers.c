@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "core/nri-rpd/cache/usage.h"
-#include "core/nri-rpd/metrics/collect.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/nri-rpd/metrics/containers.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readiness of the daemon: one line for each condition that makes it unready. */
-#include "core/nri-rpd/metrics/metrics.h"
 #include "core/nri-rpd/pipeline/observe/conditions.h"
 #include "core/nri-rpd/metrics/health.h"
 

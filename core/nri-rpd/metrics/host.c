@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/nri-rpd/metrics/collect.h"
 #include "core/nri-rpd/pipeline/observe/conditions.h"
 #include "core/nri-rpd/pipeline/verify/drift.h"
 #include "core/nri-rpd/pipeline/observe/events.h"

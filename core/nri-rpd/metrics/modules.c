@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/nri-rpd/metrics/collect.h"
 #include "core/nri-rpd/metrics/metrics.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/nri-rpd/pipeline/pipeline.h"

@@ -23,7 +23,6 @@
 #include <utlist.h>
 
 #include "core/nri-rpd/metrics/address.h"
-#include "core/nri-rpd/metrics/collect.h"
 #include "core/nri-rpd/metrics/held.h"
 #include "core/nri-rpd/metrics/metrics.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/nri-rpd/metrics/collect.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/nri-rpd/metrics/system.h"
 

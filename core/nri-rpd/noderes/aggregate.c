@@ -2,7 +2,6 @@
 #include "core/nri-rpd/noderes/aggregate.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Returns the i-th point from the last one. */
 static const struct aggregate_point *aggregate_back(const struct aggregates *a, uint32_t i)

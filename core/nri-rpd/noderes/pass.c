@@ -2,14 +2,11 @@
 /* Runs the stages of a pass, calculator by calculator. */
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/nri-rpd/noderes/result.h"
 #include "core/lib/util/buf.h"
 #include "core/lib/util/cleanup.h"
-#include "core/lib/util/loop.h"
 #include "core/lib/util/sized.h"
-#include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 #include "core/nri-rpd/noderes/pass.h"
 

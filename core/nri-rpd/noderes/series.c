@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "core/lib/util/cleanup.h"
-#include "core/lib/util/loop.h"
 #include "core/lib/util/clock.h"
 
 #define STAT_MAX (1u << 20)

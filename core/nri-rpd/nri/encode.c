@@ -6,7 +6,6 @@
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/nri-rpd/nri/internal.h"
 #include "core/lib/util/pb.h"
-#include "core/lib/util/str.h"
 #include "core/nri-rpd/nri/encode.h"
 
 /* Removes const from a text, because protobuf-c has no const in its structs. Packing only reads the

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <utlist.h>
-
 #include "core/nri-rpd/host/crash_marks.h"
 #include "core/nri-rpd/pipeline/reload/apply.h"
 #include "core/nri-rpd/pipeline/reload/last_good.h"

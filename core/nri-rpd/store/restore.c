@@ -8,7 +8,6 @@
 #include "core/nri-rpd/cache/txn.h"
 #include "core/lib/util/grow.h"
 #include "core/lib/util/log.h"
-#include "core/nri-rpd/store/blobs.h"
 #include "core/nri-rpd/store/restore.h"
 
 #define LOG_SOURCE "store"

@@ -4,16 +4,12 @@
 #include "core/nri-rpd/store/internal.h"
 
 #include <assert.h>
-#include <fcntl.h>
 
-#include "core/nri-rpd/cache/txn.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"
 #include "core/lib/util/grow.h"
 #include "core/lib/util/log.h"
-#include "core/lib/util/loop.h"
 #include "core/lib/util/clock.h"
-#include "core/nri-rpd/store/blobs.h"
 #include "core/nri-rpd/store/directory.h"
 
 #define LOG_SOURCE "store"

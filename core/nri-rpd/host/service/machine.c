@@ -4,11 +4,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "core/nri-rpd/cache/txn.h"
 #include "core/lib/conf/fragment.h"
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/str.h"

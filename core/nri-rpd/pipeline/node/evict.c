@@ -11,7 +11,6 @@
 
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/cleanup.h"
-#include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"
 

@@ -3,8 +3,6 @@
  * requests for changes to the agent. */
 #include "core/nri-rpd/pipeline/node/lending.h"
 
-#include <string.h>
-
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/host/service/node.h"

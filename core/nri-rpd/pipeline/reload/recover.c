@@ -3,9 +3,7 @@
  * with config_recover(). */
 #include "core/nri-rpd/pipeline/reload/recover.h"
 
-#include "core/lib/util/log.h"
 #include "core/nri-rpd/pipeline/internal.h"
-#include "core/nri-rpd/pipeline/reload/apply.h"
 #include "core/nri-rpd/pipeline/reload/last_good.h"
 
 #define LOG_SOURCE "config"

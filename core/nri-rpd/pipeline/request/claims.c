@@ -2,7 +2,6 @@
 #include "core/nri-rpd/pipeline/request/claims.h"
 
 #include <stdarg.h>
-#include <string.h>
 
 #include <utlist.h>
 

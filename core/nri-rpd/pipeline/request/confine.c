@@ -16,7 +16,6 @@
 #include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/pipeline/internal.h"
-#include "core/lib/util/str.h"
 #include "core/nri-rpd/pipeline/request/confine.h"
 
 struct iset *unowned_cpus(struct pipeline *p)

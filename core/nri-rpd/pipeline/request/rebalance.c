@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "core/nri-rpd/cache/usage.h"
-#include "core/nri-rpd/pipeline/reload/apply.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/lib/util/log.h"
 #include "core/nri-rpd/pipeline/controllers/life.h"

@@ -12,7 +12,6 @@
 
 #include <utlist.h>
 
-#include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/cache/annotation_rules.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/request/adjust.h"

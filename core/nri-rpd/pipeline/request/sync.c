@@ -5,14 +5,11 @@
  * unlisted ones are removed.
  */
 #include <assert.h>
-#include <string.h>
 
 #include <utlist.h>
 
-#include "core/nri-rpd/cache/derive.h"
 #include "core/nri-rpd/pipeline/reload/apply.h"
 #include "core/nri-rpd/pipeline/internal.h"
-#include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/nri-rpd/pipeline/request/adjust.h"
 #include "core/nri-rpd/pipeline/request/claims.h"
 #include "core/nri-rpd/pipeline/request/empty_pods.h"

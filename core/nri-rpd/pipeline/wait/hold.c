@@ -8,7 +8,6 @@
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/wait/admit.h"
 #include "core/nri-rpd/pipeline/wait/claim_check.h"
-#include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/clock.h"
 #include "core/nri-rpd/pipeline/wait/plugin_question.h"
