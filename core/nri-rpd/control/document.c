@@ -24,6 +24,16 @@ void put_time(struct json *j, const char *key, uint64_t wall_ns)
 	json_str(j, text);
 }
 
+bool put_object(struct json *j, const char *key, bool there)
+{
+	json_key(j, key);
+	if (there)
+		json_obj(j);
+	else
+		json_nil(j);
+	return there;
+}
+
 void put_set(struct json *j, const char *key, const struct iset *set)
 {
 	json_kstr(j, key, set ? set->text : NULL);

@@ -7,6 +7,8 @@
 
 /* Writes a time as "2026-01-31T12:00:00.123Z", or null for 0. */
 void put_time(struct json *j, const char *key, uint64_t wall_ns);
+/* Begins an object, or writes null if there is none. Returns `there`. */
+bool put_object(struct json *j, const char *key, bool there);
 void put_set(struct json *j, const char *key, const struct iset *set); /* null when NULL */
 void put_ids(struct json *j, const char *key, struct rp_ids ids);
 void put_amount(struct json *j, const char *key, int64_t v); /* null for RP_NOT_SET */

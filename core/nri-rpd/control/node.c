@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shows the node as the cluster has it, and its batch and mid resources. */
 #include "core/nri-rpd/control/internal.h"
+#include "core/nri-rpd/control/document.h"
 #include "core/nri-rpd/host/node.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/node/cluster.h"
@@ -204,14 +205,10 @@ static void put_node_amounts(struct json *j, const char *key, const struct node_
 }
 
 /* Writes the Node object; null: no agent has sent it. */
-static void put_object(struct json *j, const struct node_object *node)
+static void put_node_object(struct json *j, const struct node_object *node)
 {
-	json_key(j, "object");
-	if (!node) {
-		json_nil(j);
+	if (!put_object(j, "object", node != NULL))
 		return;
-	}
-	json_obj(j);
 	JSON_MEMBERS(j, node, name, uid, unschedulable);
 	put_pairs(j, "labels", node->labels, node->n_labels);
 	put_pairs(j, "annotations", node->annotations, node->n_annotations);
@@ -268,7 +265,7 @@ enum call_result run_node(struct call *call)
 		put_resources(j, &v);
 	}
 	put_strategy(j, v.strategy);
-	put_object(j, pipeline_node(call->p));
+	put_node_object(j, pipeline_node(call->p));
 	put_wishes(j, call->p);
 	json_end_obj(j);
 	return CALL_DONE;

@@ -74,12 +74,8 @@ void put_extended(struct json *j, struct pipeline *p)
 	const struct rp_extended_sink sink = {
 		.size = sizeof sink, .ctx = &x, .own = on_own, .resource = on_resource};
 	struct err err = ERR_INIT;
-	json_key(j, "extended_resources");
-	if (!arena || pipeline_extended(p, &sink, &err)) {
-		json_nil(j);
+	if (!put_object(j, "extended_resources", arena && !pipeline_extended(p, &sink, &err)))
 		return;
-	}
-	json_obj(j);
 	json_key(j, "own");
 	put_items(j, &x, true);
 	json_key(j, "resources");

@@ -209,12 +209,8 @@ static void put_cluster(struct json *j, struct pipeline *p)
 {
 	struct cluster_status s;
 	pipeline_cluster_status(p, &s);
-	json_key(j, "cluster");
-	if (!s.on) {
-		json_nil(j);
+	if (!put_object(j, "cluster", s.on))
 		return;
-	}
-	json_obj(j);
 	json_kbool(j, "connected", s.state && !s.state->unreachable[0]);
 	put_text(j, "error",
 		 !s.state		   ? "no agent of the cluster is connected"
@@ -263,12 +259,8 @@ static void put_evictions(struct json *j, struct pipeline *p)
 /* Writes the claims of pods; null: agent.resourceSlices is off. */
 static void put_claims(struct json *j, const struct devices_status *s)
 {
-	json_key(j, "claims");
-	if (!s->claims) {
-		json_nil(j);
+	if (!put_object(j, "claims", s->claims))
 		return;
-	}
-	json_obj(j);
 	json_kuint(j, "known", s->n_claims);
 	json_kuint(j, "located_devices", s->n_located);
 	json_kuint(j, "unlocated_devices", s->n_unlocated);
@@ -282,12 +274,8 @@ static void put_agent(struct json *j, struct pipeline *p)
 {
 	struct devices_status s;
 	pipeline_devices_status(p, &s);
-	json_key(j, "agent");
-	if (!s.on) {
-		json_nil(j);
+	if (!put_object(j, "agent", s.on))
 		return;
-	}
-	json_obj(j);
 	json_kbool(j, "connected", s.reachable);
 	put_text(j, "error", s.reachable ? NULL : s.why_not);
 	json_kobj(j, "pods");
@@ -310,12 +298,8 @@ static void put_plugins(struct json *j, const struct pipeline *p)
 	const struct plugin_desc *list;
 	uint32_t n = pipeline_plugins(p, &list);
 	const struct plugins_counts *c = pipeline_plugins_counts(p);
-	json_key(j, "resource_plugins");
-	if (!n && !pipeline_plugins_reachable(p)) {
-		json_nil(j);
+	if (!put_object(j, "resource_plugins", n || pipeline_plugins_reachable(p)))
 		return;
-	}
-	json_obj(j);
 	json_kbool(j, "reachable", pipeline_plugins_reachable(p));
 	json_karr(j, "plugins");
 	for (uint32_t i = 0; i < n; i++) {
@@ -340,12 +324,8 @@ static void put_feed(struct json *j, const struct pipeline *p)
 	struct feed_status s;
 	const struct admit_counts *c = pipeline_admit_counts(p);
 	pipeline_feed_status(p, &s);
-	json_key(j, "pod_feed");
-	if (!s.on) {
-		json_nil(j);
+	if (!put_object(j, "pod_feed", s.on))
 		return;
-	}
-	json_obj(j);
 	json_kbool(j, "current", s.counts.current);
 	json_kuint(j, "pods", s.n_pods);
 	json_kstr(j, "request_source", s.source);
