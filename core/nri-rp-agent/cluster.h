@@ -1,28 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cluster's side of the agent: watches this node's object and writes for the node.
- *
- *   kube.c           requests to the API server: rate, order, back-off
- *   watch.c          lists and watches objects
- *   writer.c         writes one object, one write at a time
- *   rbac_hint.c      the missing right or kind behind a refusal
- *   node.c           sends the Node to the daemon
- *   pods.c           sends the node's pods to the daemon
- *   configs.c        finds this node's configuration and sends it to the daemon
- *   candidate.c      chooses among several configurations
- *   object_status.c  writes the outcome into the object's status
- *   adjust.c         adjustments of containers
- *   published.c      NodeResourceTopology and extended resources
- *   node_patch.c     labels, annotations and taints of the Node
- *   readiness.c      condition and taint of the Node by the daemon's state
- *   report.c         events of pods and of the node
- *   evict.c          evicts pods
- *   dra.c            driver of Dynamic Resource Allocation
- *   claim_work.c     claims from the kubelet's request to its answer
- *   claim_object.c   what a ResourceClaim has allocated
- *   slices.c         publishes devices in a ResourceSlice
- *   cdi.c            CDI files of claims
- *   places.c         places of devices that claims allocate
+ * The cluster's side of the agent: watches this node's object and writes for the node. main.c lists
+ * its files.
  *
  * Addresses and credentials of the API server, and HTTP, are in core/lib/kube.
  */

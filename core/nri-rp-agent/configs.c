@@ -1,334 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/nri-rp-agent/configs.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lib/wire/agent_protocol.h"
-#include "core/nri-rp-agent/candidate.h"
-#include "core/nri-rp-agent/object_status.h"
-#include "core/nri-rp-agent/watch.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rp-agent/configs_internal.h"
 #include "proto/agent.pb-c.h"
 #include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "configs"
-#define GROUP_PATH "/apis/config.nri/v1alpha1"
-#define KINDS_MAX 64u /* limit of kinds of custom resources, in all namespaces */
-#define PLURAL_MAX 64u
-#define SETTLE_MS 100u /* time within which changes are collected and handled together */
-/* limit of objects of a kind that select this node by a nodeSelector, in a namespace */
-#define SELECTED_MAX 64u
-#define LIST_FAILURES_MAX 3u /* failures after which objects with a nodeSelector are not awaited */
-/* labels of objects that may have a nodeSelector */
-#define SELECTED_LABELS "config.nri/selected!=false"
 #define CERTAIN_MS 60000u /* time without an object after which its absence is considered certain */
 #define DISCOVER_AGAIN_MS (5u * 60000u)
 #define ANSWER_ARENA (4u << 20)
 #define RETIRE_POLL_MS 50u
 #define RETIRE_MAX_MS 10000u
 
-/* A name of an object that is watched. Objects with a nodeSelector are watched together: the slot
- * of LEVEL_SELECTED has the watch, and the list that it begins one slot for each object. */
-struct slot {
-	struct kind *kind;
-	enum level level;
-	struct slot *next; /* list of LEVEL_SELECTED */
-	struct watch *watch;
-	char *name; /* NULL: any */
-	struct candidate *held; /* content of the object; NULL: the object does not exist */
-	bool known; /* `held` is valid */
-	bool denied; /* no right to read the object, so its absence means nothing */
-	bool seen; /* the object is in the current list */
-	bool full; /* with `watch`: more than SELECTED_MAX objects select the node */
-	unsigned n_failures; /* failures since the watch began, until it has listed */
-	/* the status of an object that is not used because another one is; NULL: none yet */
-	struct verdicts *passed;
-	/* identity of the object that the status is about; NULL: no status */
-	struct candidate *passed_for;
-	char *passed_why; /* text of that status */
-};
-
-/* The objects of a kind in one namespace. */
-struct kind {
-	struct configs *configs;
-	unsigned ns; /* index in the list of namespaces */
-	/* plural name of the kind, such as "balloonspolicies" or "configmaps" */
-	char plural[PLURAL_MAX];
-	bool config_map;
-	struct slot slots[N_LEVELS];
-};
-
-struct configs {
-	struct configs_config config;
-	char *node, *config_map;
-	/* namespaces in order of precedence, the agent's own first */
-	char *ns[1 + AGENT_NAMESPACES_MAX];
-	unsigned n_ns;
-	json_t *labels; /* labels of the Node; NULL: none, or not known yet */
-	char *group; /* configuration group that the Node's labels name; NULL: none */
-	bool group_known, group_changed, discovered, discovery_denied;
-	bool labels_changed; /* the objects with a nodeSelector have to be listed again */
-	bool deleted; /* an object that was read has been deleted */
-	uint64_t none_since_ms; /* time since which no object exists; 0: an object exists */
-	bool cleared; /* the daemon was notified that the cluster has no configuration for it */
-	struct kind *kinds[KINDS_MAX + 1]; /* the first kind is ConfigMap */
-	unsigned n_kinds;
-	struct kube_call *discovery;
-	struct loop_timer *discover_timer, *settle_timer, *certain_timer, *retire_timer;
-	struct verdicts *verdicts;
-	struct kube_backoff backoff; /* for configurations that the daemon could not process */
-	const struct slot *sending; /* source of the configuration that is being sent; NULL: none */
-	struct candidate *sent; /* identity of the configuration last sent to the daemon */
-	bool sent_counts; /* the daemon has answered to `sent` over the present connection */
-	bool stale; /* the pending answer is of an earlier connection */
-	bool warned_none;
-	void (*retired)(void *arg);
-	void *retired_arg;
-	uint64_t retire_until_ms;
-};
-
-static void configs_discover(void *arg);
-
-static void settle_later(struct configs *c, uint32_t ms)
+void configs_settle_later(struct configs *c, uint32_t ms)
 {
 	if (!loop_timer_armed(c->settle_timer) || !ms)
 		(void)loop_timer_arm(c->settle_timer, ms);
-}
-
-/* Returns the slot of the kind that follows s; the first one if s is NULL. */
-static struct slot *kind_next(struct kind *k, const struct slot *s)
-{
-	const unsigned level = s ? s->level + 1 : 0;
-	if (s && s->next)
-		return s->next;
-	return level < N_LEVELS ? &k->slots[level] : NULL;
-}
-
-/* Returns the object of a slot if this node may follow it, else NULL. */
-static const struct candidate *slot_usable(const struct slot *s)
-{
-	return s->held && candidate_selects(s->held, s->kind->configs->labels) ? s->held : NULL;
-}
-
-/* ---- objects --------------------------------------------------------------------------------- */
-
-/* Treats the object as deleted. */
-static void slot_lose(struct slot *s)
-{
-	s->kind->configs->deleted |= slot_usable(s) != NULL;
-	if (s->held && s->kind->slots[LEVEL_SELECTED].full) /* there is room for another object */
-		s->kind->configs->labels_changed = true;
-	s->held = candidate_free(s->held);
-}
-
-/* Returns the slot of an object with a nodeSelector; NULL: none. */
-static struct slot *slot_find_selected(const struct slot *list, const char *name)
-{
-	struct slot *s = list->next;
-	while (s && !(s->name && str_eq(s->name, name)))
-		s = s->next;
-	return s;
-}
-
-/* Returns a slot for an object whose nodeSelector selects this node; NULL: none. */
-static struct slot *slot_for_selected(struct slot *list, const char *name)
-{
-	struct slot *found = NULL;
-	unsigned n = 0;
-	for (struct slot *s = list->next; s; s = s->next) {
-		n += s->held != NULL;
-		if (!s->held && (!s->passed || verdicts_idle(s->passed)))
-			found = s;
-	}
-	if (n >= SELECTED_MAX) {
-		if (!list->full)
-			log_warning("%s %s: ignored, more than %u objects select node %s by their "
-				    "nodeSelector",
-				    list->kind->plural, name, SELECTED_MAX,
-				    list->kind->configs->node);
-		list->full = true;
-		return NULL;
-	}
-	if (!found) {
-		found = calloc(1, sizeof *found);
-		if (!found)
-			return NULL;
-		found->kind = list->kind;
-		found->level = list->level;
-		found->next = list->next;
-		list->next = found;
-	}
-	free(found->name);
-	found->name = strdup(name);
-	return found->name ? found : NULL;
-}
-
-/* Returns the slot of an object, or the list to which the object may belong; NULL: neither. */
-static struct slot *slot_of_object(struct slot *s, const json_t *object)
-{
-	const char *name =
-		json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
-	if (!name || s->level != LEVEL_SELECTED)
-		return name && s->name && str_eq(name, s->name) ? s : NULL;
-	if (str_eq(name, "default") || str_has_prefix(name, "node.") ||
-	    str_has_prefix(name, "group."))
-		return NULL;
-	struct slot *found = slot_find_selected(s, name);
-	return found ? found : s;
-}
-
-static void take_object(struct slot *s, const json_t *object)
-{
-	struct candidate *now;
-	struct err err = ERR_INIT;
-	s->seen = true;
-	if (candidate_new(object, s->kind->config_map, &now, &err)) {
-		log_warning("%s", err.text);
-		return;
-	}
-	/* objects for other nodes cost no memory */
-	if (s->level == LEVEL_SELECTED &&
-	    !(now->selector && candidate_selects(now, s->kind->configs->labels))) {
-		candidate_free(now);
-		slot_lose(s);
-		return;
-	}
-	if (s == &s->kind->slots[LEVEL_SELECTED])
-		s = slot_for_selected(s, now->name);
-	if (!s) {
-		candidate_free(now);
-		return;
-	}
-	s->seen = true;
-	candidate_free(s->held);
-	s->held = now;
-}
-
-/* Goes on without the objects with a nodeSelector if they cannot be listed. They may exist, so the
- * node does not return to its files. */
-static void slot_failed(struct slot *s, const char *text)
-{
-	if (s->level != LEVEL_SELECTED || s->known || ++s->n_failures < LIST_FAILURES_MAX)
-		return;
-	log_warning("%s: objects with a nodeSelector are ignored until they can be listed: %s",
-		    s->kind->plural, text);
-	s->known = s->denied = true;
-}
-
-static void on_object(enum watch_event event, json_t *object, const char *text, void *arg)
-{
-	struct slot *s = arg, *of = object ? slot_of_object(s, object) : NULL;
-	switch (event) {
-	case WATCH_BEGIN:
-		s->full = false;
-		for (of = s; of; of = of->next)
-			of->seen = false;
-		return;
-	case WATCH_OBJECT:
-		if (of)
-			take_object(of, object);
-		break;
-	case WATCH_GONE:
-		if (of)
-			slot_lose(of);
-		break;
-	case WATCH_LISTED:
-		of = s;
-		do
-			if (!of->seen)
-				slot_lose(of);
-		while ((of = of->next));
-		s->known = true;
-		s->denied = false;
-		s->n_failures = 0;
-		break;
-	case WATCH_DENIED:
-		s->known = s->denied = true;
-		break;
-	case WATCH_NO_KIND:
-		of = s;
-		do
-			of->held = candidate_free(of->held);
-		while ((of = of->next));
-		s->known = true;
-		s->denied = false;
-		configs_discover(s->kind->configs); /* the kind may have been removed */
-		break;
-	case WATCH_FAILED:
-		slot_failed(s, text);
-		break;
-	}
-	if (s->known)
-		settle_later(s->kind->configs, SETTLE_MS);
-}
-
-/* Removes the status of an object that was not used. */
-static void slot_unpass(struct slot *s)
-{
-	if (s->passed_for)
-		verdicts_withdraw(s->passed);
-	s->passed_for = candidate_free(s->passed_for);
-}
-
-/* Leaves the status of the object, which is used now, to the daemon's answer. */
-static void slot_use(struct slot *s)
-{
-	if (s->passed_for)
-		verdicts_release(s->passed, s->kind->plural, s->held);
-	s->passed_for = candidate_free(s->passed_for);
-}
-
-static void slot_close(struct slot *s)
-{
-	slot_unpass(s);
-	if (s->kind && s->kind->configs->sending == s)
-		s->kind->configs->sending = NULL;
-	s->watch = watch_free(s->watch);
-	s->held = candidate_free(s->held);
-	free(s->name);
-	free(s->passed_why);
-	s->name = s->passed_why = NULL;
-	s->known = s->seen = s->denied = s->full = false;
-	s->n_failures = 0;
-}
-
-static int slot_open(struct kind *k, enum level level)
-{
-	struct configs *c = k->configs;
-	struct slot *s = &k->slots[level];
-	const char *group = level == LEVEL_SHARED ? c->group : NULL;
-	const char *prefix = k->config_map ? c->config_map : "";
-	const char *what = level == LEVEL_NODE ? "node." : group ? "group." : "default";
-	slot_close(s);
-	s->kind = k;
-	s->known = level == LEVEL_SELECTED && k->config_map; /* a ConfigMap has no nodeSelector */
-	if (s->known)
-		return 0;
-	if (level != LEVEL_SELECTED)
-		s->name = str_printf("%s%s%s%s", prefix, *prefix ? "." : "", what,
-				     level == LEVEL_NODE ? c->node
-				     : group		 ? group
-							 : "");
-	_free_ char *path =
-		str_printf("%s/namespaces/%s/%s", k->config_map ? "/api/v1" : GROUP_PATH,
-			   c->ns[k->ns], k->plural);
-	_free_ char *selector =
-		level == LEVEL_SELECTED
-			? str_printf("metadata.name!=default,metadata.name!=node.%s%s%s", c->node,
-				     c->group ? ",metadata.name!=group." : "",
-				     c->group ? c->group : "")
-		: s->name ? str_printf("metadata.name=%s", s->name)
-			  : NULL;
-	if (path && selector)
-		s->watch = watch_new_labelled(c->config.kube, path, selector,
-					      level == LEVEL_SELECTED ? SELECTED_LABELS : NULL,
-					      on_object, s);
-	return s->watch ? 0 : -ENOMEM;
 }
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
@@ -428,12 +121,12 @@ static void configs_discovered(const struct kube_answer *answer, void *arg)
 	c->discovery_denied = answer->error == -EACCES;
 	if (!answer->error)
 		configs_forget_kinds(c, list);
-	settle_later(c, SETTLE_MS);
+	configs_settle_later(c, SETTLE_MS);
 	(void)loop_timer_arm(c->discover_timer,
 			     answered ? DISCOVER_AGAIN_MS : kube_backoff_next_ms(&c->backoff));
 }
 
-static void configs_discover(void *arg)
+void configs_discover(void *arg)
 {
 	struct configs *c = arg;
 	const struct kube_request request = {
@@ -491,7 +184,7 @@ static void configs_answered(const struct rpc_result *result, void *arg)
 			     : *m->errors  ? m->errors
 					   : "refused without a reason",
 			     m && *m->warnings ? m->warnings : NULL);
-	settle_later(c, SETTLE_MS);
+	configs_settle_later(c, SETTLE_MS);
 }
 
 /* Returns a copy without texts, for later comparisons. */
@@ -790,7 +483,7 @@ void configs_set_group(struct configs *c, const char *group)
 	c->group = group ? strdup(group) : NULL;
 	c->labels_changed |= !c->group_known;
 	c->group_known = c->group_changed = true;
-	settle_later(c, 0);
+	configs_settle_later(c, 0);
 }
 
 void configs_node_seen(struct configs *c, const json_t *node)
@@ -802,14 +495,14 @@ void configs_node_seen(struct configs *c, const json_t *node)
 	json_decref(c->labels);
 	c->labels = json_incref(labels);
 	c->labels_changed = true;
-	settle_later(c, SETTLE_MS);
+	configs_settle_later(c, SETTLE_MS);
 }
 
 void configs_daemon_connected(struct configs *c)
 {
 	c->sent_counts = c->cleared = false;
 	c->stale = c->sending != NULL;
-	settle_later(c, 0);
+	configs_settle_later(c, 0);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
