@@ -34,11 +34,19 @@ class Alone:
 @pytest.fixture
 def alone(make_node):
     with contextlib.ExitStack() as stack:
-        def new(config=QOS, **more):
-            one = Alone(make_node(None, start=False), stack.enter_context(PodsKubelet(**more)), config)
+        def new(config=QOS, node=None, **more):
+            one = Alone(make_node(None, start=False, **(node or {})), stack.enter_context(PodsKubelet(**more)), config)
             stack.enter_context(one.agent)
             return one
         yield new
+
+
+@pytest.fixture
+def huge(alone):
+    """A node with 4 huge pages of 1 GiB on each NUMA node, and whose containers' memory is pinned."""
+    section = {'reservedResources': {'cpu': 'cpuset:0'}, 'pinMemory': True, 'topologyManagerPolicy': 'restricted'}
+    machine = {'base': 'n4c16', 'memory': '16Gi', 'hugepages': {'1Gi': 4}}
+    return alone({'policy': 'static', 'static': section}, node={'machine': machine})
 
 
 def test_exact_requests_without_an_api_server(alone):
@@ -74,70 +82,58 @@ def test_resources_of_a_pod_itself(alone):
     assert 'request 4, limit 4' in text and 'default/app/log' in text and 'shares CPUs 6-7 of its pod' in text
 
 
-def test_huge_pages_that_the_runtime_does_not_report(make_node):
+def test_huge_pages_that_the_runtime_does_not_report(huge):
     """containerd drops the limits of huge pages by default (disable_hugetlb_controller)."""
-    section = {'reservedResources': {'cpu': 'cpuset:0'}, 'pinMemory': True, 'topologyManagerPolicy': 'restricted'}
-    machine = {'base': 'n4c16', 'memory': '16Gi', 'hugepages': {'1Gi': 4}}
-    with PodsKubelet() as kubelet:
-        c = Alone(make_node(None, start=False, machine=machine), kubelet, {'policy': 'static', 'static': section})
-        with c.agent:
-            needs = {'cpu': '1', 'memory': '64Mi', 'hugepages-1Gi': '3Gi'}
-            for i in range(5):
-                kubelet.put('p%d' % i, ('c', needs, needs))
-            c.knows(5)
-            for i in range(3):
-                c.node.create('p%d' % i, ctr('c', '1', '64Mi'), uid='uid-p%d' % i)
-            assert len(set().union(*(c.node.mems('p%d/c' % i) for i in range(3)))) == 3
-            c.node.restart()
-            c.knows(5)
-            c.node.create('p3', ctr('c', '1', '64Mi'), uid='uid-p3')
-            assert len(set().union(*(c.node.mems('p%d/c' % i) for i in range(4)))) == 4
-            c.node.reject('p4', ctr('c', '1', '64Mi'), error='huge pages', uid='uid-p4')
+    needs = {'cpu': '1', 'memory': '64Mi', 'hugepages-1Gi': '3Gi'}
+    for i in range(5):
+        huge.kubelet.put('p%d' % i, ('c', needs, needs))
+    huge.knows(5)
+    for i in range(3):
+        huge.node.create('p%d' % i, ctr('c', '1', '64Mi'), uid='uid-p%d' % i)
+    assert len(set().union(*(huge.node.mems('p%d/c' % i) for i in range(3)))) == 3
+    huge.node.restart()
+    huge.knows(5)
+    huge.node.create('p3', ctr('c', '1', '64Mi'), uid='uid-p3')
+    assert len(set().union(*(huge.node.mems('p%d/c' % i) for i in range(4)))) == 4
+    huge.node.reject('p4', ctr('c', '1', '64Mi'), error='huge pages', uid='uid-p4')
 
 
-def test_huge_pages_of_a_pod_itself(make_node):
+def test_huge_pages_of_a_pod_itself(huge):
     """They count once, although the runtime reports them for each container."""
-    section = {'reservedResources': {'cpu': 'cpuset:0'}, 'pinMemory': True, 'topologyManagerPolicy': 'restricted'}
-    machine = {'base': 'n4c16', 'memory': '16Gi', 'hugepages': {'1Gi': 4}}
-    with PodsKubelet() as kubelet:
-        c = Alone(make_node(None, start=False, machine=machine), kubelet, {'policy': 'static', 'static': section})
-        with c.agent:
-            own = {'cpu': '3', 'memory': '1Gi', 'hugepages-1Gi': '3Gi'}
-            for name in 'pq':
-                kubelet.put(name, *(('c%d' % i, {'cpu': '1', 'memory': '64Mi'}, {'cpu': '1', 'memory': '64Mi'}) for i in range(2)), own=(own, own))
-            c.knows(2)
-            for name in 'pq':
-                c.node.create(name, *(ctr('c%d' % i, '1', '64Mi', hugepages={'1GB': 3 << 30}) for i in range(2)), uid='uid-' + name,
-                              resources={'cpu': '3', 'memory': '1Gi'})
-            assert len({min(c.node.mems(name + '/c0')) for name in 'pq'}) == 2
-            needs = {'cpu': '1', 'memory': '64Mi', 'hugepages-1Gi': '4Gi'}
-            for name in 'rst':
-                kubelet.put(name, ('c', needs, needs))
-            c.knows(5)
-            for name in 'rs':
-                c.node.create(name, ctr('c', '1', '64Mi'), uid='uid-' + name)
-            c.node.reject('t', ctr('c', '1', '64Mi'), error='2 pages left, 4 are requested', uid='uid-t')
+    own = {'cpu': '3', 'memory': '1Gi', 'hugepages-1Gi': '3Gi'}
+    for name in 'pq':
+        huge.kubelet.put(name, *(('c%d' % i, {'cpu': '1', 'memory': '64Mi'}, {'cpu': '1', 'memory': '64Mi'}) for i in range(2)), own=(own, own))
+    huge.knows(2)
+    for name in 'pq':
+        huge.node.create(name, *(ctr('c%d' % i, '1', '64Mi', hugepages={'1GB': 3 << 30}) for i in range(2)), uid='uid-' + name,
+                         resources={'cpu': '3', 'memory': '1Gi'})
+    assert len({min(huge.node.mems(name + '/c0')) for name in 'pq'}) == 2
+    needs = {'cpu': '1', 'memory': '64Mi', 'hugepages-1Gi': '4Gi'}
+    for name in 'rst':
+        huge.kubelet.put(name, ('c', needs, needs))
+    huge.knows(5)
+    for name in 'rs':
+        huge.node.create(name, ctr('c', '1', '64Mi'), uid='uid-' + name)
+    huge.node.reject('t', ctr('c', '1', '64Mi'), error='2 pages left, 4 are requested', uid='uid-t')
 
 
 @pytest.mark.parametrize('cpus, expected', [((3, 1, 1), ({1, 2, 3}, {4}, {5})), ((3, None, None), ({1, 2, 3}, {4, 5}, {4, 5})),
                                             ((None, None, None), ({1, 2, 3, 4, 5},) * 3), ((3, 2, None), None)])
-def test_the_table_of_kep_5526(make_node, cpus, expected):
+def test_the_table_of_kep_5526(alone, cpus, expected):
     """Pods of 5 CPUs on a node of 7 free ones; the last one's pinned containers leave nothing for the third."""
     machine = {'packages': 2, 'nodes': 1, 'cores': 8, 'threads': 1, 'memory': '8Gi'}
     section = {'reservedResources': {'cpu': 'cpuset:0'}, 'topologyManagerPolicy': 'single-numa-node', 'topologyManagerScope': 'pod'}
     own = {'cpu': '5', 'memory': '1Gi'}
-    with PodsKubelet() as kubelet:
-        c = Alone(make_node(None, start=False, machine=machine), kubelet, {'policy': 'static', 'static': section})
-        with c.agent:
-            needs = [{'cpu': str(n), 'memory': '64Mi'} if n else {} for n in cpus]
-            kubelet.put('p', *(('c%d' % i, n, n) for i, n in enumerate(needs)), own=(own, own))
-            c.knows(1)
-            ctrs = [ctr('c%d' % i, *((str(n), '64Mi') if n else ())) for i, n in enumerate(cpus)]
-            if expected is None:
-                c.node.reject('p', *ctrs, error='CPU', uid='uid-p', resources=own)
-                return
-            c.node.create('p', *ctrs, uid='uid-p', resources=own)
-            assert tuple(c.node.cpus('p/c%d' % i) for i in range(3)) == expected
+    c = alone({'policy': 'static', 'static': section}, node={'machine': machine})
+    needs = [{'cpu': str(n), 'memory': '64Mi'} if n else {} for n in cpus]
+    c.kubelet.put('p', *(('c%d' % i, n, n) for i, n in enumerate(needs)), own=(own, own))
+    c.knows(1)
+    ctrs = [ctr('c%d' % i, *((str(n), '64Mi') if n else ())) for i, n in enumerate(cpus)]
+    if expected is None:
+        c.node.reject('p', *ctrs, error='CPU', uid='uid-p', resources=own)
+        return
+    c.node.create('p', *ctrs, uid='uid-p', resources=own)
+    assert tuple(c.node.cpus('p/c%d' % i) for i in range(3)) == expected
 
 
 @pytest.mark.parametrize('own, init, containers, expected, left', [
