@@ -25,26 +25,12 @@ static struct question commands_plain(const struct cli *cli, const char *method)
 
 /* ---- status and lists ------------------------------------------------------------------------ */
 
-int cmd_status(struct cli *cli)
-{
-	struct answer a;
-	struct question req = commands_plain(cli, "Status");
-	req.flags = cli->options & OPT_MEMORY ? CTL_FLAG_MEMORY : 0;
-	int r = ask(cli, &req, &a);
-	if (r >= 0)
-		return r;
-	show_status(&cli->out, a.doc);
-	r = a.exit;
-	answer_fini(&a);
-	return r;
-}
+typedef void (*show_fn)(struct out *o, const json_t *doc);
 
-static int show_with(struct cli *cli, const char *method,
-		     void (*show)(struct out *o, const json_t *doc))
+static int show_answer(struct cli *cli, const struct question *req, show_fn show)
 {
 	struct answer a;
-	struct question req = commands_plain(cli, method);
-	int r = ask(cli, &req, &a);
+	int r = ask(cli, req, &a);
 	if (r >= 0)
 		return r;
 	show(&cli->out, a.doc);
@@ -53,15 +39,28 @@ static int show_with(struct cli *cli, const char *method,
 	return r;
 }
 
-int cmd_pods(struct cli *cli)
+static int show_with(struct cli *cli, const char *method, show_fn show)
 {
-	return show_with(cli, "Pods", show_pods);
+	const struct question req = commands_plain(cli, method);
+	return show_answer(cli, &req, show);
 }
 
-int cmd_claims(struct cli *cli)
+/* Defines a command that only shows the document of a method. */
+#define SHOWS(command, method, show)                                                               \
+	int cmd_##command(struct cli *cli)                                                         \
+	{                                                                                          \
+		return show_with(cli, method, show);                                               \
+	}
+
+int cmd_status(struct cli *cli)
 {
-	return show_with(cli, "Claims", show_claims);
+	struct question req = commands_plain(cli, "Status");
+	req.flags = cli->options & OPT_MEMORY ? CTL_FLAG_MEMORY : 0;
+	return show_answer(cli, &req, show_status);
 }
+
+SHOWS(pods, "Pods", show_pods)
+SHOWS(claims, "Claims", show_claims)
 
 static void show_narrow(struct out *o, const json_t *doc)
 {
@@ -78,15 +77,8 @@ int cmd_containers(struct cli *cli)
 	return show_with(cli, "Containers", cli->options & OPT_WIDE ? show_wide : show_narrow);
 }
 
-int cmd_zones(struct cli *cli)
-{
-	return show_with(cli, "Zones", show_zones);
-}
-
-int cmd_node(struct cli *cli)
-{
-	return show_with(cli, "Node", show_node);
-}
+SHOWS(zones, "Zones", show_zones)
+SHOWS(node, "Node", show_node)
 
 int cmd_topology(struct cli *cli)
 {
@@ -96,22 +88,12 @@ int cmd_topology(struct cli *cli)
 
 int cmd_explain(struct cli *cli)
 {
-	struct answer a;
 	struct question req = commands_plain(cli, "Explain");
 	req.flags = cli->options & OPT_HISTORY ? CTL_FLAG_HISTORY : 0;
-	int r = ask(cli, &req, &a);
-	if (r >= 0)
-		return r;
-	show_explain(&cli->out, a.doc);
-	r = a.exit;
-	answer_fini(&a);
-	return r;
+	return show_answer(cli, &req, show_explain);
 }
 
-int cmd_modules(struct cli *cli)
-{
-	return show_with(cli, "Modules", show_modules);
-}
+SHOWS(modules, "Modules", show_modules)
 
 static void show_cleared(struct out *o, const json_t *doc)
 {
@@ -120,20 +102,9 @@ static void show_cleared(struct out *o, const json_t *doc)
 	out_put(o, " is no longer quarantined: `nri-rpctl reload` loads it.\n");
 }
 
-int cmd_modules_clear(struct cli *cli)
-{
-	return show_with(cli, "ModulesClear", show_cleared);
-}
-
-int cmd_log_level(struct cli *cli)
-{
-	return show_with(cli, "LogLevel", show_log);
-}
-
-int cmd_log_debug(struct cli *cli)
-{
-	return show_with(cli, "LogDebug", show_log);
-}
+SHOWS(modules_clear, "ModulesClear", show_cleared)
+SHOWS(log_level, "LogLevel", show_log)
+SHOWS(log_debug, "LogDebug", show_log)
 
 int cmd_version(struct cli *cli)
 {
@@ -206,10 +177,7 @@ static void show_confirmed(struct out *o, const json_t *doc)
 	out_printf(o, "Generation %lld is confirmed\n", (long long)ji(doc, "confirmed"));
 }
 
-int cmd_confirm(struct cli *cli)
-{
-	return show_with(cli, "Confirm", show_confirmed);
-}
+SHOWS(confirm, "Confirm", show_confirmed)
 
 /* Returns the absolute path of a file, because the daemon has another working directory. */
 static int commands_absolute(const struct cli *cli, const char *path, char ret[PATH_MAX])
@@ -286,16 +254,8 @@ int cmd_try(struct cli *cli)
 			       .n_args = 1,
 			       .text = text,
 			       .timeout_ms = WAIT_TRIAL_MS};
-	struct answer a;
-	if (!text)
-		return CTL_FAILED;
-	int r = ask(cli, &req, &a);
+	int r = text ? show_answer(cli, &req, show_tried) : CTL_FAILED;
 	free(text);
-	if (r >= 0)
-		return r;
-	show_tried(&cli->out, a.doc);
-	r = a.exit;
-	answer_fini(&a);
 	return r;
 }
 
@@ -307,10 +267,7 @@ static void show_moved(struct out *o, const json_t *doc)
 		   unit_count((uint64_t)ji(doc, "moved"), "container", "containers", count));
 }
 
-int cmd_rebalance(struct cli *cli)
-{
-	return show_with(cli, "Rebalance", show_moved);
-}
+SHOWS(rebalance, "Rebalance", show_moved)
 
 /* Returns true if a daemon answers on the socket. */
 static bool commands_running(const struct cli *cli)
@@ -341,19 +298,12 @@ static void show_yaml(struct out *o, const json_t *doc)
 
 int cmd_config_show(struct cli *cli)
 {
-	struct answer a;
 	struct question req = {.method = "ConfigShow"};
 	if (cli->config || cli->options & OPT_LOCAL)
 		return local_show(cli, cli->config);
 	req.flags = (cli->options & OPT_ORIGIN ? CTL_FLAG_ORIGIN : 0) |
 		    (cli->options & OPT_DEFAULTS ? CTL_FLAG_DEFAULTS : 0);
-	int r = ask(cli, &req, &a);
-	if (r >= 0)
-		return r;
-	show_yaml(&cli->out, a.doc);
-	r = a.exit;
-	answer_fini(&a);
-	return r;
+	return show_answer(cli, &req, show_yaml);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
