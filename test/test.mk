@@ -132,16 +132,21 @@ BENCH_POLICIES ?= none static
 BENCH_MACHINE ?= n4c128
 
 $(O)/bench/noop: $(O)/test/bench/noop.o $(CORE_LIBS)
-$(O)/bench/bench: $(O)/test/bench/main.o $(O)/test/bench/play.o $(O)/test/bench/target.o $(CORE_LIBS)
+$(O)/bench/bench $(O)/bench/relief: $(O)/test/bench/play.o $(O)/test/bench/target.o $(CORE_LIBS)
+$(O)/bench/bench: $(O)/test/bench/main.o
+$(O)/bench/relief: $(O)/test/bench/relief.o
 # A plugin that looks whether a runtime keeps what NRI promises to plugins.
 $(O)/test/judge/judge: $(O)/test/judge/judge.o $(CORE_LIBS)
-$(O)/bench/noop $(O)/bench/bench $(O)/test/judge/judge:
+$(O)/bench/noop $(O)/bench/bench $(O)/bench/relief $(O)/test/judge/judge:
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -pie -o $@ $^ $(ALL_LDFLAGS) $(LIBS_DAEMON)
 
 bench: all $(O)/bench/noop $(O)/bench/bench ## what nri-rpd costs beside a plugin that does nothing
 	$(Q)test/bench/run $(O) $(BENCH_MACHINE) $(BENCH_LIVE) $(BENCH_CYCLES) $(BENCH_NAMED) $(BENCH_POLICIES)
+
+bench-relief: all $(O)/bench/relief ## what three moves for one container cost beside 1,023 others
+	$(Q)test/bench/relief.sh $(O)
 
 bench-bridge: all $(O)/bench/noop ## what nri-rp-bridge costs beside calls without it
 	$(Q)test/bench/bridge.py $(O)
@@ -152,7 +157,7 @@ bench-plugin: all ## what a resource plugin adds to the admission of pods
 bench-cluster: all ## what nri-rp-agent asks of an API server, and what that comes to in a large cluster; takes a quarter of an hour
 	$(Q)test/bench/cluster.py
 
-.PHONY: bench bench-bridge bench-plugin bench-cluster
+.PHONY: bench bench-relief bench-bridge bench-plugin bench-cluster
 
 # Mutations of a session, a configuration, a store and its records: some in `make check`, many with `make mutate MUTATIONS=100000`.
 MUTATIONS ?= 300

@@ -97,7 +97,7 @@ static bool place_relief_accept(void *ctx, uint64_t key, struct relief_item *ret
 {
 	const struct balloon_relief *own = ctx;
 	const struct balloon *b = place_relief_balloon(own, key);
-	ret->cost = RELIEF_COST_EXCLUSIVE + place_relief_memory(b);
+	ret->cost = relief_cost(true, place_relief_memory(b));
 	return members_may_move(own->inst, b, true);
 }
 

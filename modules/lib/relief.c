@@ -23,6 +23,7 @@ struct search {
 	/* candidates of each unit, sorted by relief_rank() */
 	uint32_t candidates[RELIEF_UNITS_MAX][RELIEF_CANDIDATES_MAX];
 	int64_t largest[RELIEF_UNITS_MAX]; /* size of the largest candidate of each unit */
+	int64_t cheapest; /* lowest cost of a candidate */
 	uint32_t unit; /* the wanted unit that is searched */
 	uint32_t max_moves;
 	uint32_t work;
@@ -114,11 +115,12 @@ static void search_move(struct search *s, uint32_t left, uint32_t unit, uint32_t
 }
 
 /* Extends the list by one move. Consecutive moves of items of one unit are in ascending order, so
- * that each set of items is tried once. */
+ * that each set of items is tried once. All `left` moves are needed, as no shorter list exists; a
+ * list that cannot become cheaper than the best one is given up. */
 static void search_step(struct search *s, uint32_t left, uint32_t unit_before, uint32_t after)
 {
 	uint32_t n_short, unit = search_short_unit(s, &n_short);
-	if (n_short > left || (s->found && s->cost >= s->best_cost))
+	if (n_short > left || (s->found && s->cost + left * s->cheapest >= s->best_cost))
 		return;
 	if (unit == s->n_units) {
 		search_keep(s);
@@ -169,6 +171,8 @@ static void search_add_candidate(struct search *s, uint32_t item)
 	s->n_candidates[unit] = n + 1;
 	if (s->items[item].size > s->largest[unit])
 		s->largest[unit] = s->items[item].size;
+	if (s->items[item].cost < s->cheapest)
+		s->cheapest = s->items[item].cost;
 }
 
 int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
@@ -176,7 +180,7 @@ int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
 		    uint64_t wanted, uint32_t max_moves, struct relief_move ret[RELIEF_MOVES_MAX],
 		    uint32_t *ret_unit)
 {
-	struct search s = {.items = items, .size = size};
+	struct search s = {.items = items, .size = size, .cheapest = INT64_MAX / RELIEF_MOVES_MAX};
 	s.n_units = n_units < RELIEF_UNITS_MAX ? n_units : RELIEF_UNITS_MAX;
 	s.max_moves = max_moves < RELIEF_MOVES_MAX ? max_moves : RELIEF_MOVES_MAX;
 	for (uint32_t i = 0; i < s.n_units; i++)
@@ -242,11 +246,9 @@ static void candidates_check(struct relief_question *q, uint32_t unit)
 
 int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uint32_t max_moves)
 {
-	memset(q->candidates, 0, sizeof q->candidates);
-	for (uint32_t i = 0; i < q->n_units; i++) {
-		q->candidates[i].lacks = size - q->units[i].free;
-		q->candidates[i].max_moves = max_moves;
-	}
+	for (uint32_t i = 0; i < q->n_units; i++)
+		q->candidates[i] = (struct relief_candidates){.lacks = size - q->units[i].free,
+							      .max_moves = max_moves};
 	for (bool more = true; more;) {
 		more = false;
 		q->offer(q->ctx, q);

@@ -27,6 +27,8 @@ extern "C" {
 #define RELIEF_WORK_MAX 20000u
 /* Cost of an exchange of exclusive CPUs, in bytes of migrated memory. */
 #define RELIEF_COST_EXCLUSIVE (INT64_C(1) << 30)
+/* largest cost of memory; sums of costs stay far below the limits of the type */
+#define RELIEF_COST_MEMORY_MAX (INT64_C(1) << 50)
 
 struct relief_unit {
 	int64_t free; /* free capacity of the unit, at least 0 */
@@ -40,6 +42,14 @@ struct relief_item {
 	uint64_t allowed; /* units in which the container may lie, as bits */
 	int64_t cost; /* cost of moving the item, at least 0 */
 };
+
+/* Returns the cost of moving a container with so many bytes of memory; below 0: unlimited. */
+static inline int64_t relief_cost(bool exclusive, int64_t memory)
+{
+	int64_t cost = exclusive ? RELIEF_COST_EXCLUSIVE : 0;
+	cost += memory < 0 ? 0 : memory < RELIEF_COST_MEMORY_MAX ? memory : RELIEF_COST_MEMORY_MAX;
+	return cost;
+}
 
 struct relief_move {
 	uint32_t item, to; /* indexes of the item and of its new unit */

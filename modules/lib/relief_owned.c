@@ -67,9 +67,7 @@ static bool owned_accept(void *ctx, uint64_t key, struct relief_item *ret)
 	    !relief_may_move(c->h, &c->relief->set, &c->relief->moved, &info, true) ||
 	    (c->ops->is_fixed && c->ops->is_fixed(c->inst, &info)))
 		return false;
-	ret->cost = RELIEF_COST_EXCLUSIVE;
-	ret->cost += info.mem_limit > 0 ? info.mem_limit : 0;
-	ret->cost += info.mem_limit <= 0 && info.mem_request > 0 ? info.mem_request : 0;
+	ret->cost = relief_cost(true, info.mem_limit > 0 ? info.mem_limit : info.mem_request);
 	return true;
 }
 

@@ -86,7 +86,7 @@ static bool relief_accept_entry(void *ctx, uint64_t key, struct relief_item *ret
 	a.cpu = e->is.cpu;
 	a.mem = e->is.mem;
 	ret->allowed = relief_suitable(p, &a, &own->room);
-	ret->cost = RELIEF_COST_EXCLUSIVE + (e->is.mem > 0 ? e->is.mem : 0);
+	ret->cost = relief_cost(true, e->is.mem);
 	return ret->allowed & ~(UINT64_C(1) << ret->unit);
 }
 

@@ -57,15 +57,17 @@ struct needs {
  * other change replaces the grant by another one.
  */
 struct grant {
+	/* The first 64 bytes are what a walk over all grants reads. */
 	rp_ctr ctr;
 	rp_pod pod;
 	uint32_t pool;
 	uint8_t type; /* a value of enum grant_type */
 	uint8_t qos;
 	uint16_t flags; /* properties of the grant, GRANT_… */
-	bool claim; /* the container is a claim, which stays in its place */
 	struct cpus *exclusive;
 	int64_t portion; /* milli-CPU of shared or reserved CPUs */
+	struct hints *hints;
+	bool claim; /* the container is a claim, which stays in its place */
 	int64_t shares_mcpu; /* milli-CPU from which cpu.shares are computed */
 	uint32_t mem_types;
 	uint32_t class; /* CPU class of the exclusive CPUs, or CPUCLASS_NONE */
@@ -76,7 +78,6 @@ struct grant {
 	 */
 	uint64_t cold_ms, cold_until;
 	struct needs needs;
-	struct hints *hints;
 	struct irq_ask *irq;
 	char *namespace;
 	char *reason; /* reason of GRANT_MISPLACED or GRANT_OVERFLOW; otherwise NULL */

@@ -64,23 +64,26 @@ static void find_units(struct rp_plan *p, const struct request *r, struct relief
  * Returns true for grants that must not move: a move could harm the container, or its place is
  * required.
  */
-static bool is_fixed(const struct rp_plan *p, const struct grant *g)
+static bool is_fixed(const struct grant *g)
 {
 	const uint32_t odd = GRANT_OVERFLOW | GRANT_MISPLACED | GRANT_ODD_SHARES | GRANT_COLD |
 			     GRANT_PRESERVE_MEM;
-	return g->claim || g->type != GRANT_NORMAL || g->flags & odd || g->hints ||
-	       !grant_size(g) ||
-	       (g->exclusive && rp_ids_overlap(cpus_ids(g->exclusive), rp_ids_of(&p->isolated)));
+	return g->claim || g->type != GRANT_NORMAL || g->flags & odd || g->hints || !grant_size(g);
 }
 
-/* Returns the unit that contains the pool; n_units: none does. */
+static bool has_isolated(const struct rp_plan *p, const struct grant *g)
+{
+	return rp_ids_overlap(cpus_ids(g->exclusive), rp_ids_of(&p->isolated));
+}
+
+/* Returns the unit that contains the pool; n_units: none does. The units are in ascending order. */
 static uint32_t place_relief_unit_of(const struct rp_plan *p, const struct relief_plan *m,
 				     uint32_t pool)
 {
 	uint32_t i = 0;
-	while (i < m->q.n_units && !is_within(p, pool, m->pools[i]))
+	while (i < m->q.n_units && m->pools[i] < pool)
 		i++;
-	return i;
+	return i < m->q.n_units && is_within(p, pool, m->pools[i]) ? i : m->q.n_units;
 }
 
 static void place_relief_offer(void *ctx, struct relief_question *q)
@@ -90,7 +93,7 @@ static void place_relief_offer(void *ctx, struct relief_question *q)
 	const struct table *t = &m->inst->ledger.by_ctr;
 	for (uint32_t i = 0; i < t->n_slots; i++) {
 		const struct grant *g = t->slots[i].value;
-		if (!g || g->ctr == m->ctr || is_fixed(p, g))
+		if (!g || g->ctr == m->ctr || is_fixed(g))
 			continue;
 		uint32_t unit = place_relief_unit_of(p, m, g->pool);
 		if (unit < q->n_units)
@@ -103,8 +106,8 @@ static bool place_relief_accept(void *ctx, uint64_t key, struct relief_item *ret
 	struct rp_instance *inst = ((struct relief_plan *)ctx)->inst;
 	const struct grant *g = ledger_find(inst, key);
 	struct rp_ctr_info info = {.size = sizeof info};
-	ret->cost = g->mem_size + (g->exclusive ? RELIEF_COST_EXCLUSIVE : 0);
-	return !ctr_info(&inst->h, g->ctr, &info) &&
+	ret->cost = relief_cost(g->exclusive != NULL, g->mem_size);
+	return !has_isolated(inst->plan, g) && !ctr_info(&inst->h, g->ctr, &info) &&
 	       relief_may_move(&inst->h, &inst->plan->settings.relief, &inst->relief.moved, &info,
 			       g->exclusive != NULL);
 }
@@ -318,7 +321,8 @@ static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr
 	struct rp_ctr_info info = {.size = sizeof info};
 	struct grant *g, *old = ledger_find(inst, ctr);
 	struct request r;
-	if (!old || is_fixed(p, old) || !is_spread(p, old) || ctr_info(&inst->h, ctr, &info))
+	if (!old || is_fixed(old) || has_isolated(p, old) || !is_spread(p, old) ||
+	    ctr_info(&inst->h, ctr, &info))
 		return 0;
 	inst->relief.waits = true;
 	if (info.state == RP_STATE_CREATING || info.state == RP_STATE_EXITED ||

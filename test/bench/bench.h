@@ -39,6 +39,7 @@ struct bench {
 	unsigned updates; /* requested by the plugin */
 	char (*cpus)[64]; /* CPUs of container i in the plugin's last answer */
 	unsigned named; /* number of used CPUs that new pods name; 0: none */
+	unsigned whole; /* whole CPUs of each container of a Guaranteed pod; 0: shares, Burstable */
 };
 
 struct result {

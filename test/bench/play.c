@@ -27,17 +27,18 @@ struct told {
 		m_;                                                                                \
 	})
 
-static Nri__LinuxResources *resources_of(struct arena *a, bool whole_cpu)
+/* cpus: whole CPUs of a container; 0: a share of a CPU */
+static Nri__LinuxResources *resources_of(struct arena *a, unsigned cpus)
 {
 	Nri__LinuxResources *r = NEW(a, Nri__LinuxResources, nri__linux_resources);
 	r->cpu = NEW(a, Nri__LinuxCPU, nri__linux_cpu);
 	r->cpu->shares = NEW(a, Nri__OptionalUInt64, nri__optional_uint64);
-	r->cpu->shares->value = whole_cpu ? 1024 : 102;
+	r->cpu->shares->value = cpus ? 1024 * cpus : 102;
 	r->cpu->period = NEW(a, Nri__OptionalUInt64, nri__optional_uint64);
 	r->cpu->period->value = 100000;
-	if (whole_cpu) {
+	if (cpus) {
 		r->cpu->quota = NEW(a, Nri__OptionalInt64, nri__optional_int64);
-		r->cpu->quota->value = 100000;
+		r->cpu->quota->value = 100000 * (int64_t)cpus;
 	}
 	r->memory = NEW(a, Nri__LinuxMemory, nri__linux_memory);
 	r->memory->limit = NEW(a, Nri__OptionalInt64, nri__optional_int64);
@@ -45,7 +46,18 @@ static Nri__LinuxResources *resources_of(struct arena *a, bool whole_cpu)
 	return r;
 }
 
-static Nri__PodSandbox *pod_of(struct arena *a, unsigned i, bool whole_cpu)
+/* The folder of the pod's QoS class. */
+static const char *class_of(const struct bench *b)
+{
+	return b->whole ? "" : "burstable-";
+}
+
+static unsigned cpus_of(const struct bench *b)
+{
+	return b->named ? 1 : b->whole;
+}
+
+static Nri__PodSandbox *pod_of(struct arena *a, const struct bench *b, unsigned i)
 {
 	Nri__PodSandbox *p = NEW(a, Nri__PodSandbox, nri__pod_sandbox);
 	p->id = arena_printf(a, "%064x", 0x10000000u + i);
@@ -66,8 +78,8 @@ static Nri__PodSandbox *pod_of(struct arena *a, unsigned i, bool whole_cpu)
 		p->annotations[k]->value = arena_printf(a, "annotation-%u-of-pod-%u", k, i);
 	}
 	p->lnx = NEW(a, Nri__LinuxPodSandbox, nri__linux_pod_sandbox);
-	p->lnx->pod_resources = resources_of(a, whole_cpu);
-	p->lnx->cgroup_parent = arena_printf(a, "kubepods-burstable-pod%08x.slice", i);
+	p->lnx->pod_resources = resources_of(a, cpus_of(b));
+	p->lnx->cgroup_parent = arena_printf(a, "kubepods-%spod%08x.slice", class_of(b), i);
 	return p;
 }
 
@@ -87,7 +99,7 @@ static void add_environment(struct arena *a, Nri__Container *c)
 	}
 }
 
-static Nri__Container *ctr_of(struct arena *a, unsigned i, bool exists, bool whole_cpu)
+static Nri__Container *ctr_of(struct arena *a, const struct bench *b, unsigned i, bool exists)
 {
 	Nri__Container *c = NEW(a, Nri__Container, nri__container);
 	c->id = arena_printf(a, "%064x", 0x20000000u + i);
@@ -97,11 +109,11 @@ static Nri__Container *ctr_of(struct arena *a, unsigned i, bool exists, bool who
 			  : NRI__CONTAINER_STATE__CONTAINER_UNKNOWN;
 	add_environment(a, c);
 	c->lnx = NEW(a, Nri__LinuxContainer, nri__linux_container);
-	c->lnx->resources = resources_of(a, whole_cpu);
+	c->lnx->resources = resources_of(a, cpus_of(b));
 	c->lnx->oom_score_adj = NEW(a, Nri__OptionalInt, nri__optional_int);
 	c->lnx->oom_score_adj->value = 990;
-	c->lnx->cgroups_path =
-		arena_printf(a, "kubepods-burstable-pod%08x.slice:cri-containerd:%s", i, c->id);
+	c->lnx->cgroups_path = arena_printf(a, "kubepods-%spod%08x.slice:cri-containerd:%s",
+					    class_of(b), i, c->id);
 	return c;
 }
 
@@ -201,8 +213,8 @@ int bench_synchronize(struct bench *b, unsigned n)
 	m.pods = arena_array(a, n + 1, sizeof *m.pods);
 	m.containers = arena_array(a, n + 1, sizeof *m.containers);
 	for (unsigned i = 0; i < n; i++) {
-		m.pods[m.n_pods++] = pod_of(a, i, b->named != 0);
-		m.containers[m.n_containers++] = ctr_of(a, i, true, b->named != 0);
+		m.pods[m.n_pods++] = pod_of(a, b, i);
+		m.containers[m.n_containers++] = ctr_of(a, b, i, true);
 		m.containers[i]->lnx->resources->cpu->cpus = b->cpus[i];
 	}
 	int r = bench_ask(b, N_KINDS, "Synchronize", &m.base);
@@ -226,8 +238,8 @@ int bench_create(struct bench *b, unsigned i, const char *names)
 	Nri__RunPodSandboxRequest run = NRI__RUN_POD_SANDBOX_REQUEST__INIT;
 	Nri__CreateContainerRequest create = NRI__CREATE_CONTAINER_REQUEST__INIT;
 	Nri__StartContainerRequest start = NRI__START_CONTAINER_REQUEST__INIT;
-	run.pod = create.pod = start.pod = pod_of(a, i, b->named != 0);
-	create.container = start.container = ctr_of(a, i, false, b->named != 0);
+	run.pod = create.pod = start.pod = pod_of(a, b, i);
+	create.container = start.container = ctr_of(a, b, i, false);
 	name_cpus(a, run.pod, names);
 	int r = bench_ask(b, RUN_POD, "RunPodSandbox", &run.base);
 	if (!r)
@@ -246,8 +258,8 @@ int bench_delete(struct bench *b, unsigned i)
 	Nri__RemoveContainerRequest remove = NRI__REMOVE_CONTAINER_REQUEST__INIT;
 	Nri__StopPodSandboxRequest stop_pod = NRI__STOP_POD_SANDBOX_REQUEST__INIT;
 	Nri__RemovePodSandboxRequest remove_pod = NRI__REMOVE_POD_SANDBOX_REQUEST__INIT;
-	stop.pod = remove.pod = stop_pod.pod = remove_pod.pod = pod_of(a, i, b->named != 0);
-	stop.container = remove.container = ctr_of(a, i, true, b->named != 0);
+	stop.pod = remove.pod = stop_pod.pod = remove_pod.pod = pod_of(a, b, i);
+	stop.container = remove.container = ctr_of(a, b, i, true);
 	int r = bench_ask(b, STOP, "StopContainer", &stop.base);
 	if (!r)
 		r = bench_ask(b, STOP_POD, "StopPodSandbox", &stop_pod.base);
