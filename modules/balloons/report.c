@@ -301,12 +301,11 @@ static int32_t state_load_image(struct rp_instance *inst, const void *data, uint
 {
 	if (!image_valid(data, size))
 		return modhost_fail(&inst->h, -RP_EINVAL, "saved state has another version");
-	uint8_t *copy = malloc(size);
-	if (!copy)
+	struct bytes copy = {0};
+	if (bytes_put(&copy, data, size))
 		return modhost_no_memory(&inst->h);
-	memcpy(copy, data, size);
 	free(inst->before.data);
-	inst->before = (struct bytes){copy, size, size};
+	inst->before = copy;
 	return 0;
 }
 

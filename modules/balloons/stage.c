@@ -293,76 +293,60 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
 /* ---- saved records of containers ------------------------------------------------------------- */
 
 /* Layout: u32 version, u32 instance, u32 moves, u32 flags, then two NUL-terminated texts: the
- * name of the type, and the device lines. */
+ * name of the type, and the device lines. Version 2 has no flags and no device lines. */
 #define RECORD_VERSION 3u
-#define RECORD_HEAD 16u
-/* size of a buffer for a balloon's name, with the NUL */
-#define RECORD_NAME_MAX (BALLOON_TYPE_NAME_MAX + 1)
+#define RECORD_VERSION_PLAIN 2u
 #define RECORD_OWNS 0x1u
 #define RECORD_ROAMS 0x2u
 #define RECORD_LOOSE 0x4u
-/* Version 2 has no flags and no device lines. */
-#define RECORD_VERSION_PLAIN 2u
-#define RECORD_HEAD_PLAIN 12u
+
+static int32_t save_record(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
+			   const struct record *from)
+{
+	uint8_t data[4 * sizeof(uint32_t) + BALLOON_TYPE_NAME_MAX + 1 + DEVICES_TEXT_MAX];
+	struct bytes rec = BYTES_IN(data);
+	bytes_put_u32(&rec, RECORD_VERSION);
+	bytes_put_u32(&rec, from->instance);
+	bytes_put_u32(&rec, from->moves);
+	bytes_put_u32(&rec, (from->owns ? RECORD_OWNS : 0) | (from->roams ? RECORD_ROAMS : 0) |
+				    (from->loose ? RECORD_LOOSE : 0));
+	bytes_put_text(&rec, from->type);
+	bytes_put_text(&rec, from->devices);
+	return ctr_set_record(&inst->h, txn, ctr, data, rec.size);
+}
 
 int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m)
 {
-	const struct modhost *h = &inst->h;
-	char data[RECORD_HEAD + RECORD_NAME_MAX + DEVICES_TEXT_MAX];
-	uint32_t version = RECORD_VERSION, flags = (devices_owns(m) ? RECORD_OWNS : 0) |
-						   (inst->plan->pin_cpu ? 0 : RECORD_LOOSE);
-	size_t n = strlen(m->balloon->type->name) + 1;
-	memcpy(data, &version, 4);
-	memcpy(data + 4, &m->balloon->instance, 4);
-	memcpy(data + 8, &m->moves, 4);
-	memcpy(data + 12, &flags, 4);
-	memcpy(data + RECORD_HEAD, m->balloon->type->name, n);
-	char *devices = data + RECORD_HEAD + n;
+	char devices[DEVICES_TEXT_MAX];
 	devices[0] = '\0';
 	if (inst->plan->uses_pods)
-		devices_text(inst, m->ctr, devices, DEVICES_TEXT_MAX);
-	return h->cache->set_private(h->ctx, txn, m->ctr, data,
-				     (uint32_t)(RECORD_HEAD + n + strlen(devices) + 1));
+		devices_text(inst, m->ctr, devices, sizeof devices);
+	return save_record(inst, txn, m->ctr,
+			   &(struct record){.instance = m->balloon->instance,
+					    .moves = m->moves,
+					    .owns = devices_owns(m),
+					    .loose = !inst->plan->pin_cpu,
+					    .type = m->balloon->type->name,
+					    .devices = devices});
 }
 
 int32_t pin_record_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	const struct modhost *h = &inst->h;
-	char data[RECORD_HEAD + 2] = {0}; /* two empty texts */
-	uint32_t version = RECORD_VERSION, flags = RECORD_ROAMS;
-	memcpy(data, &version, 4);
-	memcpy(data + 12, &flags, 4);
-	return h->cache->set_private(h->ctx, txn, ctr, data, sizeof data);
-}
-
-/* Reads the texts after the head of a record. Returns false if they are not NUL-terminated. */
-static bool read_texts(const char *bytes, uint32_t size, uint32_t head, struct record *ret)
-{
-	if (size <= head || bytes[size - 1])
-		return false;
-	ret->type = bytes + head;
-	size_t n = strlen(ret->type) + 1;
-	ret->devices = head + n < size ? ret->type + n : "";
-	return true;
+	return save_record(inst, txn, ctr,
+			   &(struct record){.roams = true, .type = "", .devices = ""});
 }
 
 bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
-	const struct modhost *h = &inst->h;
-	const void *data;
-	uint32_t size, version, flags = 0;
-	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size < RECORD_HEAD_PLAIN)
-		return false;
-	const char *bytes = data;
-	memcpy(&version, bytes, 4);
-	memcpy(&ret->instance, bytes + 4, 4);
-	memcpy(&ret->moves, bytes + 8, 4);
-	if (version == RECORD_VERSION && size > RECORD_HEAD)
-		memcpy(&flags, bytes + 12, 4);
+	struct bytes_left left = ctr_record_bytes(&inst->h, ctr);
+	uint32_t version = bytes_take_u32(&left);
+	ret->instance = bytes_take_u32(&left);
+	ret->moves = bytes_take_u32(&left);
+	uint32_t flags = version == RECORD_VERSION ? bytes_take_u32(&left) : 0;
 	ret->owns = flags & RECORD_OWNS;
 	ret->roams = flags & RECORD_ROAMS;
 	ret->loose = flags & RECORD_LOOSE;
-	if (version == RECORD_VERSION)
-		return read_texts(bytes, size, RECORD_HEAD, ret);
-	return version == RECORD_VERSION_PLAIN && read_texts(bytes, size, RECORD_HEAD_PLAIN, ret);
+	ret->type = bytes_take_text(&left);
+	ret->devices = bytes_n_left(&left) ? bytes_take_text(&left) : "";
+	return !left.failed && (version == RECORD_VERSION || version == RECORD_VERSION_PLAIN);
 }

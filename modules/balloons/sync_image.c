@@ -21,73 +21,62 @@
 
 /* ---- serialization --------------------------------------------------------------------------- */
 
-/* Appends data, unless an earlier append failed. *ret is the error so far. */
-static void sync_image_put(struct bytes *im, const void *data, size_t n, int32_t *ret)
+static void put_runs(struct bytes *im, struct rp_ids cpus)
 {
-	if (!*ret)
-		*ret = bytes_put(im, data, n);
-}
-
-static void sync_image_put16(struct bytes *im, uint32_t n, int32_t *ret)
-{
-	uint16_t v = (uint16_t)n;
-	sync_image_put(im, &v, sizeof v, ret);
-}
-
-static void put_runs(struct bytes *im, struct rp_ids cpus, int32_t *ret)
-{
-	struct bytes runs = {0};
-	for (uint32_t id = rp_ids_first(cpus); id != RP_IDSET_NONE;) {
+	uint32_t at = im->size;
+	uint16_t n = 0;
+	bytes_put_u16(im, n);
+	for (uint32_t id = rp_ids_first(cpus); id != RP_IDSET_NONE; n++) {
 		uint32_t end = id;
 		while (rp_ids_has(cpus, end + 1))
 			end++;
-		sync_image_put16(&runs, id, ret);
-		sync_image_put16(&runs, end, ret);
+		bytes_put_u16(im, (uint16_t)id);
+		bytes_put_u16(im, (uint16_t)end);
 		id = rp_ids_next(cpus, end);
 	}
-	sync_image_put16(im, runs.size / 4, ret);
-	sync_image_put(im, runs.data, runs.size, ret);
-	free(runs.data);
+	if (!im->failed)
+		memcpy(im->data + at, &n, sizeof n);
 }
 
-static void put_balloon(struct bytes *im, const struct balloon *b, int32_t *ret)
+static void put_balloon(struct bytes *im, const struct balloon *b)
 {
 	size_t n = strlen(b->type->name);
 	if (n > UINT16_MAX || b->n_parts > UINT16_MAX)
 		return;
-	sync_image_put16(im, (uint32_t)n, ret);
-	sync_image_put(im, b->type->name, n, ret);
-	sync_image_put(im, &b->instance, sizeof b->instance, ret);
-	sync_image_put(im, &b->request, sizeof b->request, ret);
-	sync_image_put16(im, b->n_parts, ret);
-	put_runs(im, rp_ids_of(&b->cpus), ret);
+	bytes_put_u16(im, (uint16_t)n);
+	(void)bytes_put(im, b->type->name, n);
+	bytes_put_u32(im, b->instance);
+	(void)bytes_put(im, &b->request, sizeof b->request);
+	bytes_put_u16(im, (uint16_t)b->n_parts);
+	put_runs(im, rp_ids_of(&b->cpus));
 	for (uint32_t i = 0; i < b->n_parts; i++)
-		put_balloon(im, b->parts[i], ret);
+		put_balloon(im, b->parts[i]);
 }
 
-static int32_t put_head(struct bytes *im, const struct rp_plan *p)
+static void put_head(struct bytes *im, const struct rp_plan *p)
 {
 	struct reserve_past past;
 	uint8_t reserved[RESERVE_SAVED_MAX];
 	plan_past(p, &past);
-	const uint32_t head[] = {IMAGE_VERSION, reserve_save(&past, reserved)};
-	im->size = 0;
-	int32_t r = bytes_put(im, head, sizeof head);
-	return r ? r : bytes_put(im, reserved, head[1]);
+	uint32_t n = reserve_save(&past, reserved);
+	bytes_reset(im);
+	bytes_put_u32(im, IMAGE_VERSION);
+	bytes_put_u32(im, n);
+	(void)bytes_put(im, reserved, n);
 }
 
 int32_t image_write(const struct state *s, struct bytes *im)
 {
-	int32_t r = put_head(im, s->plan);
-	for (uint32_t i = 0; !r && i < s->n; i++) {
+	put_head(im, s->plan);
+	for (uint32_t i = 0; i < s->n; i++) {
 		uint32_t size = im->size;
-		put_balloon(im, s->list[i], &r);
+		put_balloon(im, s->list[i]);
 		/* A balloon that exceeds the limit is left out. Its containers are placed again
 		 * after a restart. */
 		if (im->size > RP_STATE_MAX)
 			im->size = size;
 	}
-	return r;
+	return im->failed ? -RP_ENOMEM : 0;
 }
 
 /* ---- restoration ----------------------------------------------------------------------------- */
@@ -103,21 +92,19 @@ struct head {
 static bool take_head(struct bytes_left *r, struct head *ret)
 {
 	rp_idset_clear(&ret->cpus);
-	if (!bytes_take(r, &ret->name_len, 2) || r->end - r->at < ret->name_len)
-		return false;
-	ret->name = (const char *)r->at;
-	r->at += ret->name_len;
-	if (!bytes_take(r, &ret->instance, 4) || !bytes_take(r, &ret->request, 8) ||
-	    !bytes_take(r, &ret->n_parts, 2) || !bytes_take(r, &ret->n_runs, 2))
-		return false;
-	for (uint32_t i = 0; i < ret->n_runs; i++) {
-		uint16_t first, last;
-		if (!bytes_take(r, &first, 2) || !bytes_take(r, &last, 2) || first > last ||
-		    last >= RP_CPUS_MAX)
+	ret->name_len = bytes_take_u16(r);
+	ret->name = bytes_skip(r, ret->name_len);
+	ret->instance = bytes_take_u32(r);
+	(void)bytes_take(r, &ret->request, sizeof ret->request);
+	ret->n_parts = bytes_take_u16(r);
+	ret->n_runs = bytes_take_u16(r);
+	for (uint32_t i = 0; !r->failed && i < ret->n_runs; i++) {
+		uint16_t first = bytes_take_u16(r), last = bytes_take_u16(r);
+		if (first > last || last >= RP_CPUS_MAX)
 			return false;
 		rp_idset_add_range(&ret->cpus, first, last);
 	}
-	return true;
+	return !r->failed;
 }
 
 static bool skip_balloon(struct bytes_left *r, uint32_t depth)
@@ -134,31 +121,28 @@ static bool skip_balloon(struct bytes_left *r, uint32_t depth)
 static bool open_image(struct bytes_left *r, const void *data, uint32_t size,
 		       struct reserve_past *ret_past)
 {
-	uint32_t version, n;
 	*ret_past = (struct reserve_past){0};
 	if (!size)
 		return false;
 	*r = bytes_of(data, size);
-	if (!bytes_take(r, &version, sizeof version))
-		return false;
+	uint32_t version = bytes_take_u32(r);
 	if (version != IMAGE_VERSION)
 		return version == IMAGE_VERSION_BARE;
-	if (!bytes_take(r, &n, sizeof n) || (size_t)(r->end - r->at) < n ||
-	    !reserve_load(r->at, n, ret_past))
-		return false;
-	r->at += n;
-	return true;
+	uint32_t n = bytes_take_u32(r);
+	const void *reserved = bytes_skip(r, n);
+	return reserved && reserve_load(reserved, n, ret_past);
 }
 
 int32_t image_renew(const struct rp_plan *p, const struct bytes *before, struct bytes *im)
 {
 	struct bytes_left r;
 	struct reserve_past past;
-	im->size = 0;
+	bytes_reset(im);
 	if (!open_image(&r, before->data, before->size, &past))
 		return 0;
-	int32_t result = put_head(im, p);
-	return result ? result : bytes_put(im, r.at, (size_t)(r.end - r.at));
+	put_head(im, p);
+	(void)bytes_put(im, r.at, bytes_n_left(&r));
+	return im->failed ? -RP_ENOMEM : 0;
 }
 
 void image_past(const struct bytes *im, struct reserve_past *ret)

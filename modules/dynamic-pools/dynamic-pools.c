@@ -55,7 +55,7 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 static int32_t save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
 	int32_t r = keep_pools(inst);
-	*ret_data = inst->saved.bytes;
+	*ret_data = inst->saved.data;
 	*ret_size = inst->saved.size;
 	return r;
 }
@@ -230,7 +230,7 @@ static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 
 static void fini(struct rp_instance *inst)
 {
-	free(inst->saved.bytes);
+	free(inst->saved.data);
 }
 
 static const struct rp_state state = {.size = sizeof(struct rp_state), .save = save, .load = load};

@@ -50,7 +50,7 @@ struct rp_plan {
 
 struct rp_instance {
 	LIFE;
-	struct pools_saved saved;
+	struct bytes saved; /* pools of the previous plan */
 	bool in_sync;
 	uint64_t placed, refused, resized;
 };

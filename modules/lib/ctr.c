@@ -159,17 +159,19 @@ int32_t ctr_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const struct 
 	return r ? r : h->cache->set_degraded(h->ctx, txn, ctr, s->degraded);
 }
 
-bool ctr_record(const struct modhost *h, rp_ctr ctr, uint32_t version, void *ret, uint32_t size)
+struct bytes_left ctr_record_bytes(const struct modhost *h, rp_ctr ctr)
 {
 	const void *data;
-	uint32_t n, found;
-	if (h->cache->get_private(h->ctx, ctr, &data, &n) || n != size)
-		return false;
-	memcpy(&found, data, sizeof found);
-	if (found != version)
-		return false;
-	memcpy(ret, data, size);
-	return true;
+	uint32_t size;
+	bool found = !h->cache->get_private(h->ctx, ctr, &data, &size) && data;
+	return found ? bytes_of(data, size) : bytes_of("", 0);
+}
+
+bool ctr_record(const struct modhost *h, rp_ctr ctr, uint32_t version, void *ret, uint32_t size)
+{
+	struct bytes_left left = ctr_record_bytes(h, ctr);
+	return bytes_n_left(&left) == size && memcmp(left.at, &version, sizeof version) == 0 &&
+	       bytes_take(&left, ret, size);
 }
 
 int32_t ctr_set_record(const struct modhost *h, rp_txn txn, rp_ctr ctr, const void *record,

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include <nri-rp/lib/bytes.h>
 #include <nri-rp/lib/host.h>
 
 /* Buffer for walks over the live containers. All zeros: empty. */
@@ -77,7 +78,9 @@ int32_t ctr_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const struct 
  * a uint32_t. False: there is no record of this version and size, because another policy or none
  * has decided; *ret is unchanged. */
 bool ctr_record(const struct modhost *h, rp_ctr ctr, uint32_t version, void *ret, uint32_t size);
-/* Saves a record with the container, for ctr_record(). */
+/* Returns the bytes of a record for reading; no bytes if there is none. */
+struct bytes_left ctr_record_bytes(const struct modhost *h, rp_ctr ctr);
+/* Saves a record with the container, for ctr_record() or ctr_record_bytes(). */
 int32_t ctr_set_record(const struct modhost *h, rp_txn txn, rp_ctr ctr, const void *record,
 		       uint32_t size);
 /* Drops the container's exclusive CPUs, group and record. */

@@ -372,18 +372,6 @@ static struct relief_moved *life_moved(struct rp_instance *inst)
 	return offset ? (struct relief_moved *)(void *)((char *)inst + offset) : NULL;
 }
 
-static int32_t put_all(struct bytes *to, const struct saved_head *head, const uint8_t *reserved,
-		       const uint8_t *moved, const void *own, uint32_t n_own)
-{
-	to->size = 0;
-	int32_t r = bytes_put(to, head, sizeof *head);
-	if (!r)
-		r = bytes_put(to, reserved, head->n_reserved);
-	if (!r)
-		r = bytes_put(to, moved, head->n_moved);
-	return r ? r : bytes_put(to, own, n_own);
-}
-
 /* Saves the state, with the reserved CPUs: CPUs may go offline and other keys might choose other
  * CPUs, but after a restart the same ones must be reserved. A policy's own state that leaves no
  * room for the head is saved alone. */
@@ -408,19 +396,15 @@ static int32_t save_state(struct rp_instance *inst, const void **ret_data, uint3
 	*ret_size = n_own;
 	if (own && n_own > RP_STATE_MAX - sizeof head - head.n_reserved - head.n_moved)
 		return 0;
-	r = put_all(&l->saved_state, &head, l->reserved_bytes, moves, own, n_own);
-	if (r)
+	bytes_reset(&l->saved_state);
+	(void)bytes_put(&l->saved_state, &head, sizeof head);
+	(void)bytes_put(&l->saved_state, l->reserved_bytes, head.n_reserved);
+	(void)bytes_put(&l->saved_state, moves, head.n_moved);
+	if (bytes_put(&l->saved_state, own, n_own) || l->saved_state.failed)
 		return modhost_no_memory(&l->h);
 	*ret_data = l->saved_state.data;
 	*ret_size = l->saved_state.size;
 	return 0;
-}
-
-static int32_t load_own(struct rp_instance *inst, struct bytes_left left)
-{
-	const struct rp_state *own = life_of(inst)->ops->state;
-	uint32_t size = (uint32_t)(left.end - left.at);
-	return own && size ? own->load(inst, left.at, size) : 0;
 }
 
 static int32_t load_state(struct rp_instance *inst, const void *data, uint32_t size)
@@ -435,15 +419,15 @@ static int32_t load_state(struct rp_instance *inst, const void *data, uint32_t s
 		left = bytes_of(data, size);
 		head = (struct saved_head){.n_reserved = l->ops->state ? 0 : (uint16_t)size};
 	}
-	if ((headed || head.n_reserved) && ((size_t)(left.end - left.at) < head.n_reserved ||
-					    !reserve_load(left.at, head.n_reserved, &past)))
+	const void *reserved = bytes_skip(&left, head.n_reserved);
+	const void *moves = bytes_skip(&left, head.n_moved);
+	if (left.failed ||
+	    ((headed || head.n_reserved) && !reserve_load(reserved, head.n_reserved, &past)) ||
+	    (moved && !relief_load(&l->h, moves, head.n_moved, moved)))
 		return modhost_fail(&l->h, -RP_EINVAL, "saved state has another version");
-	left.at += head.n_reserved;
-	if (head.n_moved > (size_t)(left.end - left.at) ||
-	    (moved && !relief_load(&l->h, left.at, head.n_moved, moved)))
-		return modhost_fail(&l->h, -RP_EINVAL, "saved state has another version");
-	left.at += head.n_moved;
-	int32_t r = load_own(inst, left);
+	const struct rp_state *own = l->ops->state;
+	uint32_t n = bytes_n_left(&left);
+	int32_t r = own && n ? own->load(inst, left.at, n) : 0;
 	if (r)
 		return r;
 	l->remembered = past;

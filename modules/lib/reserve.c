@@ -2,7 +2,7 @@
 /* Decision which CPUs stay reserved, for quantities and for lists, and the saved state. */
 #include <nri-rp/lib/reserve.h>
 
-#include <string.h>
+#include <nri-rp/lib/bytes.h>
 
 #define SAVED_VERSION 2u
 #define SET_TEXT_MAX 256u
@@ -89,41 +89,27 @@ void reserve_list(const struct modhost *h, const struct reserve_past *past, stru
 
 /* ---- saved state ----------------------------------------------------------------------------- */
 
-struct head {
-	uint32_t version, n_cpus, n_listed; /* words */
-};
-
 uint32_t reserve_save(const struct reserve_past *past, uint8_t ret[RESERVE_SAVED_MAX])
 {
-	const struct head head = {SAVED_VERSION, past->cpus.nw, past->listed.nw};
-	size_t n_cpus = head.n_cpus * sizeof past->cpus.w[0],
-	       n_listed = head.n_listed * sizeof past->listed.w[0];
-	memcpy(ret, &head, sizeof head);
-	memcpy(ret + sizeof head, past->cpus.w, n_cpus);
-	memcpy(ret + sizeof head + n_cpus, past->listed.w, n_listed);
-	return (uint32_t)(sizeof head + n_cpus + n_listed);
-}
-
-static void take_words(struct rp_idset *dst, const uint8_t *from, uint32_t n)
-{
-	memcpy(dst->w, from, n * sizeof dst->w[0]);
-	dst->nw = n;
-	dst->pad = 0;
-	rp_idset_trim(dst);
+	struct bytes b = {.data = ret, .fixed = RESERVE_SAVED_MAX};
+	bytes_put_u32(&b, SAVED_VERSION);
+	bytes_put_u32(&b, past->cpus.nw);
+	bytes_put_u32(&b, past->listed.nw);
+	bytes_put_set(&b, rp_ids_of(&past->cpus));
+	bytes_put_set(&b, rp_ids_of(&past->listed));
+	return b.size;
 }
 
 bool reserve_load(const void *data, uint32_t size, struct reserve_past *ret)
 {
-	struct head head;
-	const uint8_t *words = (const uint8_t *)data + sizeof head;
-	if (size < sizeof head)
+	struct bytes_left left = bytes_of(data, size);
+	struct reserve_past past = *ret;
+	uint32_t version = bytes_take_u32(&left), n_cpus = bytes_take_u32(&left),
+		 n_listed = bytes_take_u32(&left);
+	(void)bytes_take_set(&left, n_cpus, &past.cpus);
+	(void)bytes_take_set(&left, n_listed, &past.listed);
+	if (left.failed || bytes_n_left(&left) || version != SAVED_VERSION)
 		return false;
-	memcpy(&head, data, sizeof head);
-	if (head.version != SAVED_VERSION || head.n_cpus > RP_IDSET_WORDS ||
-	    head.n_listed > RP_IDSET_WORDS ||
-	    size != sizeof head + ((uint64_t)head.n_cpus + head.n_listed) * sizeof(uint64_t))
-		return false;
-	take_words(&ret->cpus, words, head.n_cpus);
-	take_words(&ret->listed, words + head.n_cpus * sizeof(uint64_t), head.n_listed);
+	*ret = past;
 	return true;
 }

@@ -24,21 +24,14 @@ struct record {
 
 static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
-	const struct modhost *h = &inst->h;
-	const void *data = NULL;
-	uint32_t size, n = 0;
-	if (h->cache->get_private(h->ctx, ctr, &data, &size) || !data || size <= sizeof ret->head)
+	struct bytes_left left = ctr_record_bytes(&inst->h, ctr);
+	if (!bytes_take(&left, &ret->head, sizeof ret->head) || ret->head.version != RECORD_VERSION)
 		return false;
-	const char *texts = (const char *)data + sizeof ret->head;
-	size_t len = size - sizeof ret->head;
-	memcpy(&ret->head, data, sizeof ret->head);
-	for (size_t i = 0; i < len; i++)
-		n += !texts[i];
-	if (ret->head.version != RECORD_VERSION || texts[len - 1] || n != ret->head.n_lists + 1)
-		return false;
-	ret->pool = texts;
-	ret->lists = texts + strlen(texts) + 1;
-	return true;
+	ret->pool = bytes_take_text(&left);
+	ret->lists = (const char *)left.at;
+	for (uint32_t i = 0; !left.failed && i < ret->head.n_lists; i++)
+		(void)bytes_take_text(&left);
+	return !left.failed && !bytes_n_left(&left);
 }
 
 /* Saves the record. Returns -RP_E2BIG if the lists do not fit. */
@@ -48,18 +41,15 @@ static int32_t write_record(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, co
 	char data[RP_PRIVATE_MAX];
 	bool exclusive = plan_pool(inst->plan, a->pool)->exclusive;
 	const struct head head = {RECORD_VERSION, n, a->no_affinity, 0, exclusive ? a->n : 0};
-	size_t len = sizeof head;
-	memcpy(data, &head, sizeof head);
-	len += (size_t)snprintf(data + len, sizeof data - len, "%s", a->pool) + 1;
-	for (uint32_t i = 0; i < n; i++) {
-		size_t more = strlen(lists[i]->text) + 1;
-		if (more > sizeof data - len)
-			return modhost_fail(&inst->h, -RP_E2BIG,
-					    "%u cpu lists are more than can be saved", n);
-		memcpy(data + len, lists[i]->text, more);
-		len += more;
-	}
-	return inst->h.cache->set_private(inst->h.ctx, txn, ctr, data, (uint32_t)len);
+	struct bytes rec = BYTES_IN(data);
+	(void)bytes_put(&rec, &head, sizeof head);
+	bytes_put_text(&rec, a->pool);
+	for (uint32_t i = 0; i < n; i++)
+		bytes_put_text(&rec, lists[i]->text);
+	if (rec.failed)
+		return modhost_fail(&inst->h, -RP_E2BIG, "%u cpu lists are more than can be saved",
+				    n);
+	return ctr_set_record(&inst->h, txn, ctr, data, rec.size);
 }
 
 static struct list *find_list(const struct rp_plan *p, const struct pool *pool, const char *text)

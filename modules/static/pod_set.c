@@ -12,12 +12,8 @@
 /* bit that marks an owner of CPUs as a pod instead of a container */
 #define POD_OWNER (UINT64_C(1) << 63)
 
-/* CPU set of a pod, persisted with the pod. */
-struct pod_record {
-	uint32_t version, nw;
-	uint64_t w[RP_IDSET_WORDS];
-};
-#define RECORD_HEAD offsetof(struct pod_record, w)
+/* Record saved with a pod: version, number of words of its CPU set, and these. */
+#define RECORD_SIZE_MAX (2 * sizeof(uint32_t) + sizeof(((struct rp_idset *)0)->w))
 
 rp_ctr pod_set_owner(rp_pod pod)
 {
@@ -34,25 +30,23 @@ static bool pod_set_read(const struct rp_instance *inst, rp_pod pod, struct rp_i
 	const struct modhost *h = &inst->h;
 	const void *data;
 	uint32_t size;
-	struct pod_record rec;
-	if (h->cache->get_pod_private(h->ctx, pod, &data, &size) || size < RECORD_HEAD ||
-	    size > sizeof rec)
+	if (h->cache->get_pod_private(h->ctx, pod, &data, &size))
 		return false;
-	memcpy(&rec, data, size);
-	if (rec.version != RECORD_VERSION || size != RECORD_HEAD + rec.nw * sizeof rec.w[0])
-		return false;
-	rp_idset_copy(ret, (struct rp_ids){rec.w, rec.nw, 0});
-	return true;
+	struct bytes_left left = bytes_of(data, size);
+	uint32_t version = bytes_take_u32(&left), n = bytes_take_u32(&left);
+	return bytes_take_set(&left, n, ret) && version == RECORD_VERSION && !bytes_n_left(&left);
 }
 
 static int32_t pod_set_write(struct rp_instance *inst, rp_txn txn, rp_pod pod,
 			     const struct rp_idset *cpus)
 {
 	const struct modhost *h = &inst->h;
-	struct pod_record rec = {.version = RECORD_VERSION, .nw = cpus->nw};
-	memcpy(rec.w, cpus->w, cpus->nw * sizeof rec.w[0]);
-	return h->cache->set_pod_private(h->ctx, txn, pod, &rec,
-					 (uint32_t)(RECORD_HEAD + rec.nw * sizeof rec.w[0]));
+	uint8_t data[RECORD_SIZE_MAX];
+	struct bytes rec = BYTES_IN(data);
+	bytes_put_u32(&rec, RECORD_VERSION);
+	bytes_put_u32(&rec, cpus->nw);
+	bytes_put_set(&rec, rp_ids_of(cpus));
+	return h->cache->set_pod_private(h->ctx, txn, pod, data, rec.size);
 }
 
 /* ---- size of a set --------------------------------------------------------------------------- */

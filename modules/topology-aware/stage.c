@@ -267,38 +267,26 @@ int32_t stage_note_moves(struct rp_instance *inst)
 #define AMOUNT_MAX                                                                                 \
 	(INT64_MAX >> 16) /* milli-CPU; small enough that sums of many grants cannot overflow */
 
-/* Head of a saved hint. The words of three sets and the provider's name follow. */
-struct hint_head {
-	uint32_t n_cpus, n_nodes, n_sockets, n_provider;
-};
+/* A saved hint has the numbers of words of its three sets, the length of the provider's name, the
+ * words and the name. */
 
 /* ---- writing of records ---------------------------------------------------------------------- */
 
-static void stage_put(struct record_bytes *b, const void *data, size_t n)
+static bool put_hint(struct bytes *b, const struct hint *h)
 {
-	if (n)
-		memcpy(b->data + b->size, data, n);
-	b->size += (uint32_t)n;
-}
-
-static void put_set(struct record_bytes *b, struct rp_ids ids)
-{
-	stage_put(b, ids.w, ids.nw * sizeof ids.w[0]);
-}
-
-static bool put_hint(struct record_bytes *b, const struct hint *h)
-{
-	struct rp_ids sets[3] = {cpus_ids(h->cpus), cpus_ids(h->nodes), cpus_ids(h->sockets)};
-	struct hint_head head = {sets[0].nw, sets[1].nw, sets[2].nw, (uint32_t)strlen(h->provider)};
-	size_t n = sizeof head + head.n_provider +
-		   (size_t)(head.n_cpus + head.n_nodes + head.n_sockets) * sizeof(uint64_t);
-	if (b->size + n > sizeof b->data)
-		return false;
-	stage_put(b, &head, sizeof head);
+	const struct rp_ids sets[] = {cpus_ids(h->cpus), cpus_ids(h->nodes), cpus_ids(h->sockets)};
+	const struct bytes before = *b;
+	uint32_t n_provider = (uint32_t)strlen(h->provider);
 	for (uint32_t i = 0; i < 3; i++)
-		put_set(b, sets[i]);
-	stage_put(b, h->provider, head.n_provider);
-	return true;
+		bytes_put_u32(b, sets[i].nw);
+	bytes_put_u32(b, n_provider);
+	for (uint32_t i = 0; i < 3; i++)
+		bytes_put_set(b, sets[i]);
+	(void)bytes_put(b, h->provider, n_provider);
+	if (!b->failed)
+		return true;
+	*b = before;
+	return false;
 }
 
 void record_make(struct rp_instance *inst, const struct grant *g, struct record_bytes *ret)
@@ -324,41 +312,43 @@ void record_make(struct rp_instance *inst, const struct grant *g, struct record_
 		.n_zone = zone.nw,
 		.n_exclusive = g->exclusive ? g->exclusive->nw : 0,
 	};
-	ret->size = 0;
-	stage_put(ret, &head, sizeof head);
-	stage_put(ret, pool->name, head.n_pool);
-	put_set(ret, rp_ids_of(&zone));
-	put_set(ret, cpus_ids(g->exclusive));
+	struct bytes b = BYTES_IN(ret->data);
+	(void)bytes_put(&b, &head, sizeof head);
+	(void)bytes_put(&b, pool->name, head.n_pool);
+	bytes_put_set(&b, rp_ids_of(&zone));
+	bytes_put_set(&b, cpus_ids(g->exclusive));
 	for (const struct hint *h = g->hints ? g->hints->first : NULL; h; h = h->next)
-		head.n_hints += put_hint(ret, h);
+		head.n_hints += put_hint(&b, h);
 	if (g->hints && head.n_hints < g->hints->n)
 		modhost_log(&inst->h, RP_LOG_WARNING, g->ctr,
 			    "%u of %u topology hints will be forgotten at the next restart",
 			    g->hints->n - head.n_hints, g->hints->n);
 	memcpy(ret->data, &head, sizeof head);
+	ret->size = b.size;
 }
 
 bool record_is_kept(struct rp_instance *inst, rp_ctr ctr, const struct record_bytes *rec)
 {
-	const void *data;
-	uint32_t size;
-	return inst->h.cache->get_private(inst->h.ctx, ctr, &data, &size) == 0 &&
-	       size == rec->size && memcmp(data, rec->data, size) == 0;
+	struct bytes_left kept = ctr_record_bytes(&inst->h, ctr);
+	return bytes_n_left(&kept) == rec->size && memcmp(kept.at, rec->data, rec->size) == 0;
 }
 
 /* ---- reading of records ---------------------------------------------------------------------- */
 
 static int32_t get_hint(struct bytes_left *r, struct hints **hints)
 {
-	struct hint_head head;
 	struct rp_idset cpus, nodes, sockets;
 	char provider[RP_PRIVATE_MAX + 1];
-	if (!bytes_take(r, &head, sizeof head) || !bytes_take_set(r, head.n_cpus, &cpus) ||
-	    !bytes_take_set(r, head.n_nodes, &nodes) ||
-	    !bytes_take_set(r, head.n_sockets, &sockets) || head.n_provider > RP_PRIVATE_MAX ||
-	    !bytes_take(r, provider, head.n_provider))
+	uint32_t n_cpus = bytes_take_u32(r), n_nodes = bytes_take_u32(r),
+		 n_sockets = bytes_take_u32(r), n_provider = bytes_take_u32(r);
+	(void)bytes_take_set(r, n_cpus, &cpus);
+	(void)bytes_take_set(r, n_nodes, &nodes);
+	(void)bytes_take_set(r, n_sockets, &sockets);
+	const char *name = bytes_skip(r, n_provider);
+	if (r->failed || n_provider > RP_PRIVATE_MAX)
 		return -RP_ENOENT;
-	provider[head.n_provider] = '\0';
+	memcpy(provider, name, n_provider);
+	provider[n_provider] = '\0';
 	return hints_add(hints, provider, rp_ids_of(&cpus), rp_ids_of(&nodes), rp_ids_of(&sockets));
 }
 
@@ -390,13 +380,8 @@ static bool is_sane(const struct kept *head)
 
 int32_t record_read(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
-	const struct modhost *h = &inst->h;
-	const void *data;
-	uint32_t size;
+	struct bytes_left r = ctr_record_bytes(&inst->h, ctr);
 	*ret = (struct record){.pool = NO_POOL};
-	if (h->cache->get_private(h->ctx, ctr, &data, &size))
-		return -RP_ENOENT;
-	struct bytes_left r = bytes_of(data, size);
 	if (!bytes_take(&r, &ret->kept, sizeof ret->kept) || !is_sane(&ret->kept))
 		return -RP_ENOENT;
 	int32_t e = get_body(inst->plan, &r, &ret->kept, ret);

@@ -53,7 +53,33 @@ static void test_bytes(void **state)
 	assert_true(rp_ids_equal(rp_ids_of(&set), rp_ids_of(&read)));
 	assert_false(bytes_take(&left, &got, 1));
 	assert_true(bytes_take(&left, &got, 0));
+	assert_true(left.failed);
 	free(b.data);
+}
+
+/* Checks that both sides note failures, and lose nothing that was written or read before. */
+static void test_bytes_in_a_buffer(void **state)
+{
+	char buffer[12];
+	struct bytes b = BYTES_IN(buffer);
+	(void)state;
+	bytes_put_u16(&b, 3);
+	bytes_put_u32(&b, 70000);
+	bytes_put_text(&b, "five5");
+	assert_true(b.size == sizeof buffer && !b.failed);
+	bytes_put_text(&b, "");
+	assert_true(b.size == sizeof buffer && b.failed);
+	struct bytes_left left = bytes_of(buffer, sizeof buffer);
+	assert_int_equal(bytes_take_u16(&left), 3);
+	assert_int_equal(bytes_take_u32(&left), 70000);
+	assert_string_equal(bytes_take_text(&left), "five5");
+	assert_true(!bytes_n_left(&left) && !left.failed);
+	left = bytes_of(buffer, sizeof buffer - 1);
+	assert_ptr_equal(bytes_skip(&left, 6), buffer);
+	assert_string_equal(bytes_take_text(&left), ""); /* not terminated */
+	assert_true(left.failed && !bytes_skip(&left, 6) && bytes_n_left(&left) == 5);
+	bytes_reset(&b);
+	assert_true(!b.size && !b.failed);
 }
 
 int main(void)
@@ -61,6 +87,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_bytes_in_a_buffer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <nri-rp/policy.h>
 
 #include <nri-rp/lib/bounds.h>
+#include <nri-rp/lib/bytes.h>
 #include <nri-rp/lib/ctr.h>
 #include <nri-rp/lib/section.h>
 
@@ -90,21 +91,16 @@ void pools_gauges(const struct rp_metric_sink *sink, const char *name,
 		  const struct pools_pool *list, uint32_t n);
 
 /* CPUs and weights of pools by name, saved over restarts and reloads as a policy's state
- * (nri-rp.state/1). All zeros: empty. */
-struct pools_saved {
-	uint8_t *bytes;
-	uint32_t size, cap;
-};
+ * (nri-rp.state/1). */
 /* Saves the pools. */
-int32_t pools_save(const struct modhost *h, struct pools_saved *s, const struct pools_pool *list,
+int32_t pools_save(const struct modhost *h, struct bytes *s, const struct pools_pool *list,
 		   uint32_t n); /* -RP_ENOMEM with a message */
 /* Loads saved bytes. -RP_EINVAL with a message: not written by pools_save(). */
-int32_t pools_load(const struct modhost *h, struct pools_saved *s, const void *data, uint32_t size);
+int32_t pools_load(const struct modhost *h, struct bytes *s, const void *data, uint32_t size);
 /* Stores the saved values of a pool, by name. False: there are none, and ret->cpus is empty. */
-bool pools_saved_find(const struct pools_saved *s, const char *name, struct pools_pool *ret);
+bool pools_saved_find(const struct bytes *s, const char *name, struct pools_pool *ret);
 /* Restores the saved CPUs of these pools, as far as they are in `from` and in no other pool of the
  * list. */
-void pools_carry(const struct pools_saved *s, struct pools_pool *list, uint32_t n,
-		 struct rp_ids from);
+void pools_carry(const struct bytes *s, struct pools_pool *list, uint32_t n, struct rp_ids from);
 
 #endif

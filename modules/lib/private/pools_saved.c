@@ -13,74 +13,45 @@ struct head {
 	uint32_t n_words, pad;
 };
 
-static int32_t pools_saved_append(const struct modhost *h, struct pools_saved *s, const void *data,
-				  size_t size)
-{
-	if (s->size + size > s->cap) {
-		size_t cap = 2 * (s->size + size);
-		uint8_t *more = realloc(s->bytes, cap);
-		if (!more)
-			return modhost_no_memory(h);
-		s->bytes = more;
-		s->cap = (uint32_t)cap;
-	}
-	if (size)
-		memcpy(s->bytes + s->size, data, size);
-	s->size += (uint32_t)size;
-	return 0;
-}
-
-int32_t pools_save(const struct modhost *h, struct pools_saved *s, const struct pools_pool *list,
+int32_t pools_save(const struct modhost *h, struct bytes *s, const struct pools_pool *list,
 		   uint32_t n)
 {
 	const uint64_t version = SAVED_VERSION;
-	s->size = 0;
-	int32_t r = pools_saved_append(h, s, &version, sizeof version);
-	for (uint32_t i = 0; !r && i < n; i++) {
+	bytes_reset(s);
+	(void)bytes_put(s, &version, sizeof version);
+	for (uint32_t i = 0; i < n; i++) {
 		const struct rp_idset *cpus = &list[i].cpus;
 		struct head head = {.weight = list[i].weight, .n_words = cpus->nw};
 		memcpy(head.name, list[i].name, sizeof head.name);
-		r = pools_saved_append(h, s, &head, sizeof head);
-		if (!r)
-			r = pools_saved_append(h, s, cpus->w, cpus->nw * sizeof *cpus->w);
+		(void)bytes_put(s, &head, sizeof head);
+		bytes_put_set(s, rp_ids_of(cpus));
 	}
-	return r;
+	return s->failed ? modhost_no_memory(h) : 0;
 }
 
-/* Reads the pool at *at and advances *at. False: there is no further complete one. */
-static bool pools_saved_next(const struct pools_saved *s, uint32_t *at, struct pools_pool *ret)
+/* Reads the next pool. False: there is no further complete one. */
+static bool pools_saved_next(struct bytes_left *left, struct pools_pool *ret)
 {
 	struct head head;
-	uint32_t from = *at;
-	if (s->size < from || s->size - from < sizeof head)
-		return false;
-	memcpy(&head, s->bytes + from, sizeof head);
-	from += sizeof head;
-	size_t size = head.n_words * sizeof *ret->cpus.w;
-	if (head.n_words > RP_IDSET_WORDS || s->size - from < size || head.name[POOLS_NAME_MAX] ||
-	    head.weight < 0)
+	if (!bytes_take(left, &head, sizeof head) || head.name[POOLS_NAME_MAX] || head.weight < 0)
 		return false;
 	memcpy(ret->name, head.name, sizeof ret->name);
 	ret->weight = head.weight;
-	ret->cpus.nw = head.n_words;
-	memcpy(ret->cpus.w, s->bytes + from, size);
-	rp_idset_trim(&ret->cpus);
-	*at = from + (uint32_t)size;
-	return true;
+	return bytes_take_set(left, head.n_words, &ret->cpus);
 }
 
-bool pools_saved_find(const struct pools_saved *s, const char *name, struct pools_pool *ret)
+bool pools_saved_find(const struct bytes *s, const char *name, struct pools_pool *ret)
 {
-	uint32_t at = sizeof SAVED_VERSION;
-	while (pools_saved_next(s, &at, ret))
+	struct bytes_left left = bytes_of(s->data, s->size);
+	(void)bytes_skip(&left, sizeof SAVED_VERSION);
+	while (pools_saved_next(&left, ret))
 		if (strcmp(ret->name, name) == 0)
 			return true;
 	rp_idset_clear(&ret->cpus);
 	return false;
 }
 
-void pools_carry(const struct pools_saved *s, struct pools_pool *list, uint32_t n,
-		 struct rp_ids from)
+void pools_carry(const struct bytes *s, struct pools_pool *list, uint32_t n, struct rp_ids from)
 {
 	struct rp_idset left;
 	struct pools_pool had;
@@ -94,21 +65,16 @@ void pools_carry(const struct pools_saved *s, struct pools_pool *list, uint32_t 
 	}
 }
 
-int32_t pools_load(const struct modhost *h, struct pools_saved *s, const void *data, uint32_t size)
+int32_t pools_load(const struct modhost *h, struct bytes *s, const void *data, uint32_t size)
 {
 	struct pools_pool pool;
-	uint64_t version = 0;
-	uint32_t at = sizeof version;
-	s->size = 0;
-	int32_t r = pools_saved_append(h, s, data, size);
-	if (r)
-		return r;
-	if (size >= sizeof version)
-		memcpy(&version, data, sizeof version);
-	while (pools_saved_next(s, &at, &pool))
-		;
-	if (version == SAVED_VERSION && at == size)
-		return 0;
-	s->size = 0;
-	return modhost_fail(h, -RP_EINVAL, "not a state of pools saved by this version");
+	struct bytes_left left = bytes_of(data, size);
+	uint64_t version;
+	bool sound = bytes_take(&left, &version, sizeof version) && version == SAVED_VERSION;
+	while (sound && bytes_n_left(&left))
+		sound = pools_saved_next(&left, &pool);
+	bytes_reset(s);
+	if (!sound)
+		return modhost_fail(h, -RP_EINVAL, "not a state of pools saved by this version");
+	return bytes_put(s, data, size) ? modhost_no_memory(h) : 0;
 }
