@@ -13,36 +13,34 @@
 /* ---- undo log -------------------------------------------------------------------------------- */
 
 enum undo_what {
-	UNDO_SETS, /* CPUs, shared CPUs and nodes of a balloon changed */
-	UNDO_FREE, /* the set of free CPUs has changed */
+	UNDO_SETS, /* CPUs, shared CPUs and nodes of a balloon, or the free CPUs (NULL) changed */
 	UNDO_ADD, /* a balloon was added */
 	UNDO_REMOVE, /* a balloon was removed from index `at` */
 	UNDO_JOIN,
 	UNDO_LEAVE,
-	/* request, memory limit or `fresh` of a member changed; value: the old request */
-	UNDO_REQUEST,
-	UNDO_MOVES, /* the number of moves of a member changed; value: the old number */
+	UNDO_MEMBER, /* request, memory limit, `fresh` or moves of a member changed */
 };
 
 struct undo {
 	enum undo_what what;
-	uint32_t at;
+	uint32_t at, moves;
 	struct balloon *balloon;
 	struct member *member;
-	int64_t value, mem_limit;
+	int64_t request, mem_limit;
 	bool fresh;
-	struct cpus *cpus, *shared; /* old sets; UNDO_FREE uses cpus only */
+	struct cpus *cpus, *shared; /* old sets */
 	memalloc_mask nodes;
 };
 
-static struct undo *place_state_note(struct state *s, enum undo_what what)
+static struct undo *place_state_note(struct state *s, enum undo_what what, struct balloon *b,
+				     struct member *m)
 {
 	if (!room_for(&s->undo, &s->cap_undo, s->n_undo + 1, sizeof *s->undo)) {
 		s->failed_undo = true;
 		return NULL;
 	}
 	struct undo *u = &s->undo[s->n_undo++];
-	*u = (struct undo){.what = what};
+	*u = (struct undo){.what = what, .balloon = b, .member = m};
 	return u;
 }
 
@@ -52,33 +50,30 @@ static void free_sets(const struct undo *u)
 	free(u->shared);
 }
 
-static void save_sets(struct state *s, struct undo u, const struct rp_idset *cpus,
-		      struct rp_ids shared)
+static void save_sets(struct state *s, struct balloon *b, const struct rp_idset *cpus,
+		      struct rp_ids shared, memalloc_mask nodes)
 {
 	int32_t failed = 0;
-	u.cpus = cpus_new(rp_ids_of(cpus), &failed);
-	u.shared = cpus_new(shared, &failed);
-	struct undo *kept = failed ? NULL : place_state_note(s, u.what);
-	if (kept) {
-		*kept = u;
-	} else {
-		s->failed_undo = true;
-		free_sets(&u);
-	}
+	struct undo *u = place_state_note(s, UNDO_SETS, b, NULL);
+	if (!u)
+		return;
+	u->cpus = cpus_new(rp_ids_of(cpus), &failed);
+	u->shared = cpus_new(shared, &failed);
+	u->nodes = nodes;
+	s->failed_undo = s->failed_undo || failed;
 }
 
 void state_save(struct state *s, struct balloon *b)
 {
 	b->dirty = true;
 	s->image_stale = true;
-	save_sets(s, (struct undo){.what = UNDO_SETS, .balloon = b, .nodes = b->nodes}, &b->cpus,
-		  rp_ids_of(&b->shared));
+	save_sets(s, b, &b->cpus, rp_ids_of(&b->shared), b->nodes);
 }
 
 void state_save_free(struct state *s)
 {
 	s->sets_changed = true;
-	save_sets(s, (struct undo){.what = UNDO_FREE}, &s->free, rp_ids_none());
+	save_sets(s, NULL, &s->free, rp_ids_none(), 0);
 }
 
 /* ---- balloons -------------------------------------------------------------------------------- */
@@ -149,10 +144,8 @@ int32_t state_add_balloon(struct state *s, struct balloon *b)
 	    !room_for(&s->list, &s->cap, s->n + 1, sizeof(struct balloon *)))
 		return -RP_ENOMEM;
 	b->group = new_group(s, b);
-	struct undo *u = place_state_note(s, UNDO_ADD);
-	if (!u)
+	if (!place_state_note(s, UNDO_ADD, b, NULL))
 		return -RP_ENOMEM;
-	u->balloon = b;
 	insert_balloon(s, b, s->n);
 	return 0;
 }
@@ -181,14 +174,11 @@ int32_t state_restore(struct state *s, struct balloon *b)
 void state_remove_balloon(struct state *s, struct balloon *b)
 {
 	uint32_t at = take_balloon(s, b);
-	struct undo *u = place_state_note(s, UNDO_REMOVE);
-	if (!u) {
-		/* failed_undo is set, so the state will be rebuilt and no undo uses the balloon. */
+	struct undo *u = place_state_note(s, UNDO_REMOVE, b, NULL);
+	if (u)
+		u->at = at;
+	else /* failed_undo is set, so the state will be rebuilt and no undo uses the balloon. */
 		balloon_free(b);
-		return;
-	}
-	u->balloon = b;
-	u->at = at;
 }
 
 struct balloon *state_find(const struct state *s, const struct type *t, uint32_t instance)
@@ -286,12 +276,10 @@ int32_t state_join(struct state *s, struct balloon *b, struct member *m, const c
 	m->space = space ? strdup(space) : NULL;
 	m->group = group ? strdup(group) : NULL;
 	bool tagged = (m->space || !space) && (m->group || !group);
-	struct undo *u = tagged && !room_for_member(s, b) ? place_state_note(s, UNDO_JOIN) : NULL;
-	if (!u) {
+	if (!tagged || room_for_member(s, b) || !place_state_note(s, UNDO_JOIN, NULL, m)) {
 		member_free(m);
 		return -RP_ENOMEM;
 	}
-	u->member = m;
 	link_member(s, b, m);
 	return 0;
 }
@@ -307,32 +295,33 @@ void state_leave(struct state *s, struct member *m)
 void state_detach(struct state *s, struct member *m)
 {
 	unlink_member(s, m);
-	struct undo *u = place_state_note(s, UNDO_LEAVE);
-	if (u)
-		u->member = m;
-	else
+	if (!place_state_note(s, UNDO_LEAVE, NULL, m))
 		member_free(m);
+}
+
+static int32_t save_member(struct state *s, struct member *m)
+{
+	struct undo *u = place_state_note(s, UNDO_MEMBER, NULL, m);
+	if (!u)
+		return -RP_ENOMEM;
+	u->request = m->request;
+	u->mem_limit = m->mem_limit;
+	u->fresh = m->fresh;
+	u->moves = m->moves;
+	return 0;
 }
 
 int32_t state_count_move(struct state *s, struct member *m)
 {
-	struct undo *u = place_state_note(s, UNDO_MOVES);
-	if (!u)
-		return -RP_ENOMEM;
-	u->member = m;
-	u->value = m->moves++;
-	return 0;
+	int32_t r = save_member(s, m);
+	m->moves += !r;
+	return r;
 }
 
 int32_t state_set_request(struct state *s, struct member *m, int64_t request, int64_t mem_limit)
 {
-	struct undo *u = place_state_note(s, UNDO_REQUEST);
-	if (!u)
+	if (save_member(s, m))
 		return -RP_ENOMEM;
-	u->member = m;
-	u->value = m->request;
-	u->mem_limit = m->mem_limit;
-	u->fresh = m->fresh;
 	m->fresh = true;
 	m->mem_limit = mem_limit;
 	m->balloon->request += request - m->request;
@@ -376,13 +365,12 @@ static void undo_one(struct state *s, const struct undo *u)
 {
 	switch (u->what) {
 	case UNDO_SETS:
-		rp_idset_copy(&u->balloon->cpus, cpus_ids(u->cpus));
+		rp_idset_copy(u->balloon ? &u->balloon->cpus : &s->free, cpus_ids(u->cpus));
+		if (!u->balloon)
+			break;
 		balloon_count_cpus(u->balloon);
 		rp_idset_copy(&u->balloon->shared, cpus_ids(u->shared));
 		u->balloon->nodes = u->nodes;
-		break;
-	case UNDO_FREE:
-		rp_idset_copy(&s->free, cpus_ids(u->cpus));
 		break;
 	case UNDO_ADD:
 		/* Entries before this one still refer to the balloon: it is freed after them. */
@@ -400,13 +388,11 @@ static void undo_one(struct state *s, const struct undo *u)
 	case UNDO_LEAVE:
 		link_member(s, u->member->balloon, u->member);
 		break;
-	case UNDO_MOVES:
-		u->member->moves = (uint32_t)u->value;
-		break;
-	case UNDO_REQUEST:
-		u->member->balloon->request += u->value - u->member->request;
-		u->member->request = u->value;
+	case UNDO_MEMBER:
+		u->member->balloon->request += u->request - u->member->request;
+		u->member->request = u->request;
 		u->member->mem_limit = u->mem_limit;
+		u->member->moves = u->moves;
 		u->member->fresh = u->fresh;
 		break;
 	}

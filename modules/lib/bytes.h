@@ -80,7 +80,7 @@ bool bytes_take_set(struct bytes_left *left, uint32_t n_words, struct rp_idset *
 /* Returns the next text, which points to the bytes; "" if no NUL follows. */
 const char *bytes_take_text(struct bytes_left *left);
 
-/* Return the next number; 0 on failure. */
+/* Returns the next number; 0 on failure. */
 static inline uint16_t bytes_take_u16(struct bytes_left *left)
 {
 	uint16_t value = 0;
