@@ -270,6 +270,10 @@ static void test_annotation_of_others(void **state)
 	assert_string_equal(annotation_effective(pod, "c", "example.com/key", NULL), "z");
 	assert_string_equal(annotation_effective(pod, "c", "class.other.nri.io", NULL), "z");
 	assert_null(annotation_effective(put_pod(*state, "q", "q", ""), "c", "cpu.preserve", NULL));
+	pod = annotated(*state, &pairs[4], 2); /* none of our domain */
+	assert_string_equal(annotation_effective(pod, "c", "example.com/key", NULL), "z");
+	assert_null(annotation_effective(pod, "c", "example.com/kex", NULL));
+	assert_null(annotation_effective(pod, "c", "cpu.preserve", NULL));
 }
 
 static void test_resources_annotation(void **state)
@@ -373,12 +377,18 @@ static void test_look_ups_and_removal(void **state)
 	assert_null(cache_ctr_find(c, "zzz", &err));
 	assert_null(cache_ctr_find(c, "", &err));
 	uint64_t stale = a->handle;
+	assert_ptr_equal(cache_ctr(c, "aaa1"), a); /* searched last */
 	cache_del_ctr(c, a);
 	assert_null(cache_ctr_of(c, stale));
+	assert_null(cache_ctr(c, "aaa1"));
 	assert_null(cache_ctr_by_name(c, "default/web/app"));
 	a = put_ctr(c, "aaa9", "p1", "app");
 	assert_true(a->handle != stale && (uint32_t)a->handle == (uint32_t)stale);
+	assert_null(cache_ctr(c, "aaa1"));
+	assert_ptr_equal(cache_ctr(c, "aaa9"), a);
+	assert_ptr_equal(cache_pod(c, "p1"), p);
 	cache_del_pod(c, p);
+	assert_null(cache_pod(c, "p1"));
 	assert_int_equal(cache_n_pods(c) + cache_n_ctrs(c), 0);
 	assert_null(cache_ctrs(c));
 	assert_null(cache_pods(c));

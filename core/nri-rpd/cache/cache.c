@@ -800,8 +800,10 @@ void cache_del_ctr(struct cache *c, struct ctr *ctr)
 
 struct pod *cache_pod(struct cache *c, const char *id)
 {
-	struct pod *pod = NULL;
-	HASH_FIND_STR(c->pods, id, pod);
+	struct pod *pod = cache_pod_of(c, c->latest_pod);
+	if (!pod || !str_eq(pod->id, id))
+		HASH_FIND_STR(c->pods, id, pod);
+	c->latest_pod = pod ? pod->handle : 0;
 	return pod;
 }
 
@@ -814,8 +816,10 @@ struct pod *cache_pod_by_uid(const struct cache *c, const char *uid)
 
 struct ctr *cache_ctr(struct cache *c, const char *id)
 {
-	struct ctr *ctr = NULL;
-	HASH_FIND_STR(c->by_id, id, ctr);
+	struct ctr *ctr = cache_ctr_of(c, c->latest_ctr);
+	if (!ctr || !str_eq(ctr->id, id))
+		HASH_FIND_STR(c->by_id, id, ctr);
+	c->latest_ctr = ctr ? ctr->handle : 0;
 	return ctr;
 }
 
@@ -850,10 +854,8 @@ struct ctr *cache_ctr_find(struct cache *c, const char *text, struct err *err)
 	if (found)
 		return found;
 	DL_FOREACH (c->ctrs, ctr) {
-		if (*text && cache_matches(ctr, text)) {
+		if (*text && cache_matches(ctr, text) && n++ == 0)
 			found = ctr;
-			n++;
-		}
 	}
 	if (n == 1)
 		return found;

@@ -228,13 +228,17 @@ bool annotations_ours(const struct kvs *annotations)
 const char *annotation_effective(const struct pod *pod, const char *ctr_name, const char *key,
 				 uint32_t *ret_scope)
 {
+	const struct kvs *heard = pod_heard(pod);
 	bool ours;
+	/* a key of another domain has one spelling */
+	if (!pod->annotated && !(heard->beginnings & kvs_beginning(key)))
+		return NULL;
 	size_t len = stem_of(key, &ours);
 	uint32_t best = NO_RANK;
 	const char *found = NULL;
 	if (ours && !pod->annotated)
 		return NULL;
-	KVS_EACH(k, v, pod_heard(pod))
+	KVS_EACH(k, v, heard)
 	{
 		uint32_t spelling;
 		const char *suffix = behind_name(k, key, len, ours, &spelling);

@@ -45,6 +45,9 @@ struct cache {
 	struct pod *pods;
 	struct pod *pods_by_uid; /* uthash, the first sandbox of each pod */
 	struct ctr *by_id, *by_name;
+	/* results of the last searches by id; a request repeats its searches */
+	rp_pod latest_pod;
+	rp_ctr latest_ctr;
 	struct ctr *ctrs; /* list of containers (utlist), sorted by seq */
 	struct slots pod_slots, ctr_slots;
 	struct feed feed;

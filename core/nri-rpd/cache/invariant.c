@@ -103,6 +103,8 @@ static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct 
 static int check_shared(struct cache *c, const struct ctr *ctr, const struct decision *d,
 			struct err *err)
 {
+	if (!c->n_owned)
+		return 0;
 	RP_IDS_EACH (cpu, d->cpus->ids) {
 		if (c->cpu_owner[cpu] && c->cpu_owner[cpu] != owner_key(ctr, d))
 			return invariant_overlap(c, ctr, d, cpu, err);

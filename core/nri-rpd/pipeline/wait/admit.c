@@ -199,10 +199,10 @@ static void admit_settle_sandbox(struct pipeline *p, struct pod *pod)
 
 void admit_settle(struct pipeline *p, const char *uid)
 {
-	struct pod *pod = uid ? cache_pod_by_uid(p->env.cache, uid) : cache_pods(p->env.cache);
 	if (!p->runtime.synchronized || !policy_follows_pods(p) ||
 	    !feed_n_ended(cache_feed(p->env.cache)))
 		return;
+	struct pod *pod = uid ? cache_pod_by_uid(p->env.cache, uid) : cache_pods(p->env.cache);
 	watchdog_begin(p->watchdog);
 	for (; pod; pod = uid ? pod->uid_next : pod->hh.next)
 		admit_settle_sandbox(p, pod);
