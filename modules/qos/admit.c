@@ -40,8 +40,9 @@ static int32_t admit_put(struct rp_instance *inst, rp_txn txn, const struct entr
 {
 	const struct modhost *h = &inst->h;
 	struct kept kept = {.is = e->is};
-	(void)snprintf(kept.main, sizeof kept.main, "%s",
-		       strlen(main) <= MAIN_NAME_MAX ? main : "");
+	size_t len = strlen(main);
+	if (len <= MAIN_NAME_MAX)
+		memcpy(kept.main, main, len + 1);
 	return h->cache->set_pod_private(h->ctx, txn, e->pod, &kept, sizeof kept);
 }
 

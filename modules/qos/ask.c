@@ -141,8 +141,9 @@ static int32_t read_pool(struct enhancement *e, struct ask *a)
 		pool = "";
 	if (strlen(pool) > POOL_NAME_MAX)
 		return ask_bad(e->inst, "cpuset_pool", pool, "a shorter name of a pool");
-	(void)snprintf(a->pool, sizeof a->pool, "%s",
-		       *pool || a->level != LEVEL_SHARED ? pool : SHARE_POOL);
+	if (!*pool && a->level == LEVEL_SHARED)
+		pool = SHARE_POOL;
+	memcpy(a->pool, pool, strlen(pool) + 1);
 	return 0;
 }
 

@@ -5,7 +5,9 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "modules/lib/private/line.h"
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
@@ -188,9 +190,11 @@ static void place_request_classify(struct rp_instance *inst, struct request *r)
 	place_request_share(r, GRANT_NORMAL);
 	if (r->info.qos == RP_QOS_BEST_EFFORT)
 		r->fraction = 0;
-	place_request_because(r, NULL, "%s, %lldm: shared CPUs",
-			      r->info.qos == RP_QOS_BURSTABLE ? "Burstable" : "BestEffort",
-			      (long long)r->fraction);
+	struct line why = {0}; /* the most frequent reason: without printf */
+	line_say(&why, r->info.qos == RP_QOS_BURSTABLE ? "Burstable, " : "BestEffort, ");
+	line_number(&why, r->fraction);
+	line_say(&why, "m: shared CPUs");
+	memcpy(r->why, why.text, why.n + 1);
 }
 
 static void read_priority(struct rp_instance *inst, struct request *r)
