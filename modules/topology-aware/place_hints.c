@@ -37,8 +37,17 @@ struct paths {
 	bool globs;
 };
 
+/* The device that was located last; mounts of a container are often on one disk. Devices may be
+ * replaced without notice, so their locations are not kept for other containers. */
+struct located {
+	char path[DEVICE_PATH_MAX];
+	bool known; /* the location is known */
+	struct rp_idset cpus, nodes;
+};
+
 struct search {
 	struct rp_instance *inst;
+	struct located *last;
 	rp_ctr ctr;
 	uint32_t kinds;
 	struct paths allow, deny;
@@ -232,13 +241,18 @@ static int32_t add_hint(struct search *s, const char *provider, struct rp_ids cp
 static int32_t add_device(struct search *s, const char *provider, const char *what)
 {
 	const struct modhost *h = &s->inst->h;
+	struct located *l = s->last;
 	char path[DEVICE_PATH_MAX];
-	struct rp_idset cpus, nodes;
 	if (!RP_HAS(h->topology, device_path) ||
-	    h->topology->device_path(h->ctx, what, path, sizeof path) < 0 || !is_allowed(s, path) ||
-	    h->topology->device(h->ctx, path, &cpus, &nodes))
+	    h->topology->device_path(h->ctx, what, path, sizeof path) < 0 || !is_allowed(s, path))
 		return 0;
-	return add_hint(s, provider, rp_ids_of(&cpus), rp_ids_of(&nodes), rp_ids_none());
+	if (strcmp(path, l->path) != 0) {
+		memcpy(l->path, path, strlen(path) + 1);
+		l->known = h->topology->device(h->ctx, path, &l->cpus, &l->nodes) == 0;
+	}
+	return l->known ? add_hint(s, provider, rp_ids_of(&l->cpus), rp_ids_of(&l->nodes),
+				   rp_ids_none())
+			: 0;
 }
 
 /*
@@ -396,9 +410,12 @@ static int32_t add_test_hints(struct search *s)
 
 int32_t hints_make(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints **ret)
 {
-	struct search s = {.inst = inst, .ctr = info->ctr, .kinds = KIND_ALL};
+	struct located last;
+	struct search s = {.inst = inst, .last = &last, .ctr = info->ctr, .kinds = KIND_ALL};
 	const char *text = inst->h.cache->annotation(inst->h.ctx, info->ctr, HINTS_KEY, NULL);
 	*ret = NULL;
+	last.path[0] = '\0';
+	last.known = false;
 	if (text)
 		s.kinds = parse_kinds(inst, info->ctr, text);
 	if (!s.kinds)

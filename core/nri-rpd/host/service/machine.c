@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "core/lib/conf/fragment.h"
 #include "core/nri-rpd/host/service/services.h"
@@ -126,6 +127,17 @@ static int number_of_text(const char *text, char *ret, size_t size)
 	return 0;
 }
 
+/* Stores the directory of a device. The kernel's link to it needs no resolving step by step. */
+static int resolve_device(const struct fs_root *root, const char *link, char *ret, size_t size)
+{
+	char to[PATH_MAX];
+	ssize_t n = root->real ? readlinkat(root->fd, link, to, sizeof to - 1) : -1;
+	to[n > 0 ? n : 0] = '\0';
+	if (!str_has_prefix(to, "../../devices/"))
+		return fs_realpath(root, link, ret, size);
+	return snprintf(ret, size, "sys/%s", to + strlen("../../")) < (int)size ? 0 : -ENAMETOOLONG;
+}
+
 static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t cap)
 {
 	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
@@ -136,7 +148,7 @@ static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t ca
 	if (r)
 		return r == -EINVAL ? -RP_EINVAL : -RP_ENOENT;
 	(void)snprintf(link, sizeof link, "sys/dev/%s", number);
-	if (fs_realpath(root, link, real, sizeof real) || !str_has_prefix(real, "sys/devices/"))
+	if (resolve_device(root, link, real, sizeof real) || !str_has_prefix(real, "sys/devices/"))
 		return -RP_ENOENT;
 	int n = snprintf(buf, cap, "/%s", real);
 	return n < 0 || (uint32_t)n >= cap ? -RP_E2BIG : n;
