@@ -11,6 +11,7 @@
 struct seat {
 	uint32_t cpu;
 	uint32_t package, die, node, l3, l2, l2_unit, core, class;
+	uint32_t position; /* number of lower threads of its core */
 };
 
 #define KEYS 8u
@@ -129,7 +130,7 @@ static int32_t read_seat(const struct modhost *h, uint32_t cpu, struct seat *ret
 		.core = rp_ids_first(core.cpus),
 	};
 	RP_IDS_EACH (sibling, core.cpus)
-		ret->class += sibling < cpu;
+		ret->position += sibling < cpu;
 	/* If the node reports no L2 caches, each core is treated as having one. */
 	ret->l2 = ret->core;
 	ret->l2_unit = RP_CPUS_MAX + ret->core;
@@ -168,19 +169,12 @@ static int32_t index_cpus(struct plan_machine *m, const struct seat *seats, uint
 	return 0;
 }
 
+/* Builds the plain tree without classes, then the other one, whose classes are the positions. */
 static int32_t build_trees(struct plan_machine *m, struct seat *seats, uint32_t n)
 {
-	uint32_t *class = calloc(m->cpu_end, sizeof *class);
-	if (!class)
-		return -RP_ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		class[seats[i].cpu] = seats[i].class;
-		seats[i].class = 0;
-	}
 	int32_t r = tree_init(&m->plain, seats, n, plain_depths, TREE_N_LEVELS, TREE_L2);
 	for (uint32_t i = 0; i < n; i++)
-		seats[i].class = class[seats[i].cpu];
-	free(class);
+		seats[i].class = seats[i].position;
 	if (!r)
 		r = tree_init(&m->spread, seats, n, spread_depths, TREE_DEPTH_MAX, TREE_L2);
 	return r ? r : index_cpus(m, seats, n);

@@ -34,14 +34,6 @@ static int compare_cpu(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-static int compare_rank(const void *x, const void *y)
-{
-	const struct rank *a = x, *b = y;
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return (a->tie > b->tie) - (a->tie < b->tie);
-}
-
 /* Allocates zeroed memory that is freed with the allocator. */
 static void *cpualloc_machine_block(struct cpualloc *a, size_t n, size_t size)
 {
@@ -53,44 +45,36 @@ static void *cpualloc_machine_block(struct cpualloc *a, size_t n, size_t size)
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-static uint64_t key_package(const struct maker *mk, uint32_t i)
+/* Returns the key of a CPU's unit. Keys of a level have the order of the kernel's numbers. */
+static uint64_t unit_key(const struct maker *mk, uint32_t level, uint32_t i)
 {
-	return mk->cpus[i].package;
-}
-
-static uint64_t key_die(const struct maker *mk, uint32_t i)
-{
-	return (uint64_t)mk->package[i] << 32 | mk->cpus[i].die;
-}
-
-static uint64_t key_node(const struct maker *mk, uint32_t i)
-{
-	return mk->cpus[i].node;
-}
-
-static uint64_t key_core(const struct maker *mk, uint32_t i)
-{
-	return mk->cpus[i].core;
-}
-
-static uint64_t key_cluster(const struct maker *mk, uint32_t i)
-{
-	return (uint64_t)mk->die[i] << 32 | mk->cpus[i].cluster;
+	const struct cpualloc_cpu *c = &mk->cpus[i];
+	switch (level) {
+	case RP_LEVEL_PACKAGE:
+		return c->package;
+	case RP_LEVEL_DIE:
+		return (uint64_t)mk->package[i] << 32 | c->die;
+	case RP_LEVEL_NODE:
+		return c->node;
+	case RP_LEVEL_CLUSTER:
+		return (uint64_t)mk->die[i] << 32 | c->cluster;
+	default:
+		return c->core;
+	}
 }
 
 /* Numbers the units of the CPUs, ascending by key; returns their number. */
-static uint32_t number_units(struct maker *mk, uint64_t (*key)(const struct maker *, uint32_t),
-			     uint32_t *ret)
+static uint32_t number_units(struct maker *mk, uint32_t level, uint32_t *ret)
 {
 	uint32_t n_units = 0;
 	for (uint32_t i = 0; i < mk->n; i++)
-		mk->keys[i] = key(mk, i);
+		mk->keys[i] = unit_key(mk, level, i);
 	qsort(mk->keys, mk->n, sizeof *mk->keys, compare_u64);
 	for (uint32_t i = 0; i < mk->n; i++)
 		if (!i || mk->keys[n_units - 1] != mk->keys[i])
 			mk->keys[n_units++] = mk->keys[i];
 	for (uint32_t i = 0; i < mk->n; i++) {
-		uint64_t k = key(mk, i);
+		uint64_t k = unit_key(mk, level, i);
 		const uint64_t *found = bsearch(&k, mk->keys, n_units, sizeof k, compare_u64);
 		ret[i] = (uint32_t)(found - mk->keys);
 	}
@@ -174,9 +158,9 @@ static uint32_t drop_lone_units(struct unit *units, uint32_t n)
 static int make_packages(struct maker *mk)
 {
 	struct cpualloc *a = mk->a;
-	a->n_packages = number_units(mk, key_package, mk->package);
-	a->n_dies = number_units(mk, key_die, mk->die);
-	(void)number_units(mk, key_node, mk->node);
+	a->n_packages = number_units(mk, RP_LEVEL_PACKAGE, mk->package);
+	a->n_dies = number_units(mk, RP_LEVEL_DIE, mk->die);
+	(void)number_units(mk, RP_LEVEL_NODE, mk->node);
 	a->packages = make_units(mk, mk->package, a->n_packages);
 	mk->dies = cpualloc_machine_block(a, a->n_dies, sizeof *mk->dies);
 	if (!a->packages || !mk->dies)
@@ -187,7 +171,7 @@ static int make_packages(struct maker *mk)
 static int make_cores(struct maker *mk)
 {
 	struct cpualloc *a = mk->a;
-	a->n_cores = number_units(mk, key_core, mk->core);
+	a->n_cores = number_units(mk, RP_LEVEL_CORE, mk->core);
 	a->cores = cpualloc_machine_block(a, a->n_cores, sizeof *a->cores);
 	a->core_of = cpualloc_machine_block(a, (size_t)a->n_words * 64, sizeof *a->core_of);
 	a->leaders = cpualloc_machine_block(a, a->n_words, sizeof *a->leaders);
@@ -212,9 +196,8 @@ static void join_core_clusters(struct maker *mk, uint32_t n_clusters)
 	uint32_t *alone = mk->order, *joined = mk->start;
 	for (uint32_t c = 0; c < n_clusters; c++)
 		alone[c] = NO_UNIT;
-	for (uint32_t i = mk->n;
-	     /* the only core of each cluster, or n_cores if there are several */
-	     i-- > 0;) {
+	/* Find the only core of each cluster, n_cores if there are several. */
+	for (uint32_t i = mk->n; i-- > 0;) {
 		uint32_t *core = &alone[mk->unit[i]];
 		*core = *core == NO_UNIT || *core == mk->core[i] ? mk->core[i] : mk->a->n_cores;
 	}
@@ -232,8 +215,8 @@ static void join_core_clusters(struct maker *mk, uint32_t n_clusters)
 static int make_clusters(struct maker *mk)
 {
 	struct cpualloc *a = mk->a;
-	join_core_clusters(mk, number_units(mk, key_cluster, mk->unit));
-	uint32_t n = number_units(mk, key_cluster, mk->unit);
+	join_core_clusters(mk, number_units(mk, RP_LEVEL_CLUSTER, mk->unit));
+	uint32_t n = number_units(mk, RP_LEVEL_CLUSTER, mk->unit);
 	a->clusters = make_units(mk, mk->unit, n);
 	if (!a->clusters)
 		return -RP_ENOMEM;
@@ -343,42 +326,32 @@ static uint32_t lowest_cpu(const struct unit *u)
 	return p->word * 64 + (uint32_t)__builtin_ctzll(p->bits);
 }
 
-/* Sorts by package, die (unless groups span dies), node, lowest CPU. */
-static int sort_groups(struct unit *units, uint32_t n, bool across_dies)
+static int compare_groups(const void *x, const void *y)
 {
-	struct rank *ranks = calloc(n, sizeof *ranks);
-	struct unit *sorted = calloc(n, sizeof *sorted);
-	if (ranks && sorted) {
-		for (uint32_t g = 0; g < n; g++) {
-			const struct unit *u = &units[g];
-			ranks[g] = (struct rank){
-				(uint64_t)(across_dies ? u->package : u->die) << 32 | u->node,
-				lowest_cpu(u), g};
-		}
-		qsort(ranks, n, sizeof *ranks, compare_rank);
-		for (uint32_t g = 0; g < n; g++)
-			sorted[g] = units[ranks[g].index];
-		memcpy(units, sorted, n * sizeof *units);
-	}
-	int r = ranks && sorted ? 0 : -RP_ENOMEM;
-	free(ranks);
-	free(sorted);
-	return r;
+	const struct unit *a = x, *b = y;
+	if (a->tie != b->tie)
+		return a->tie < b->tie ? -1 : 1;
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	return lowest_cpu(a) < lowest_cpu(b) ? -1 : 1;
+}
+
+/* Sorts by package, die (unless groups span dies), node, lowest CPU. */
+static void sort_groups(struct unit *units, uint32_t n, bool across_dies)
+{
+	for (uint32_t g = 0; g < n; g++)
+		units[g].tie = across_dies ? units[g].package : units[g].die;
+	qsort(units, n, sizeof *units, compare_groups);
 }
 
 /* Numbers groups that are tied by package and die, then by position. */
-static int tie_groups(struct unit *units, uint32_t n)
+static void tie_groups(struct cpualloc *a)
 {
-	struct rank *ranks = calloc(n + 1, sizeof *ranks);
-	if (!ranks)
-		return -RP_ENOMEM;
-	for (uint32_t g = 0; g < n; g++)
-		ranks[g] = (struct rank){units[g].die, g, g};
-	qsort(ranks, n, sizeof *ranks, compare_rank);
-	for (uint32_t g = 0; g < n; g++)
-		units[ranks[g].index].tie = g;
-	free(ranks);
-	return 0;
+	uint32_t tie = 0;
+	for (uint32_t die = 0; die < a->n_dies; die++)
+		for (uint32_t g = 0; g < a->n_groups; g++)
+			if (a->groups[g].die == die)
+				a->groups[g].tie = tie++;
 }
 
 static int make_groups(struct maker *mk)
@@ -392,10 +365,12 @@ static int make_groups(struct maker *mk)
 	if (!n)
 		return 0;
 	a->groups = make_units(mk, mk->unit, n);
-	if (!a->groups || sort_groups(a->groups, n, across_dies))
+	if (!a->groups)
 		return -RP_ENOMEM;
+	sort_groups(a->groups, n, across_dies);
 	a->n_groups = drop_lone_units(a->groups, n);
-	return tie_groups(a->groups, a->n_groups);
+	tie_groups(a);
+	return 0;
 }
 
 /* ---- priorities ------------------------------------------------------------------------------ */

@@ -27,21 +27,10 @@ struct machine *machine_free(struct machine *m)
 	return NULL;
 }
 
-/* Adds a CPU to its unit. CPUs are added in ascending order, so units are ascending too. */
-static void add_cpu(struct machine_level_units *lv, uint32_t *of_host_unit, uint32_t host_unit,
-		    uint32_t cpu)
-{
-	if (of_host_unit[host_unit] == MACHINE_NOWHERE) {
-		lv->units[lv->n_units] = (struct machine_unit){.n_cpus = 0};
-		of_host_unit[host_unit] = lv->n_units++;
-	}
-	lv->unit_of[cpu] = of_host_unit[host_unit];
-	lv->units[lv->unit_of[cpu]].n_cpus++;
-}
-
-/* Returns the host's unit of a CPU. machine.h documents the substitute for a level that the host
- * does not know. */
-static uint32_t host_unit(const struct modhost *h, enum machine_level level, uint32_t cpu)
+/* Returns the host's unit of the online CPU at a position. machine.h documents the substitute for a
+ * level that the host does not know. */
+static uint32_t host_unit(const struct modhost *h, enum machine_level level, uint32_t cpu,
+			  uint32_t position)
 {
 	struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
 	bool known = h->topology->cpu(h->ctx, cpu, &info) == 0;
@@ -50,8 +39,8 @@ static uint32_t host_unit(const struct modhost *h, enum machine_level level, uin
 	if (level == MACHINE_CACHE)
 		return MACHINE_NOWHERE;
 	if (level == MACHINE_CORE || level == MACHINE_THREAD)
-		return cpu;
-	return level == MACHINE_DIE ? host_unit(h, MACHINE_PACKAGE, cpu) : 0;
+		return position;
+	return level == MACHINE_DIE ? host_unit(h, MACHINE_PACKAGE, cpu, position) : 0;
 }
 
 static uint32_t unit_id(const struct modhost *h, enum machine_level level, uint32_t unit)
@@ -79,31 +68,28 @@ static void fill_lists(struct machine_level_units *lv, const struct machine *m)
 	}
 }
 
+/* Reads a level. The host numbers units by their lowest CPU, without gaps. */
 static int32_t read_level(const struct modhost *h, struct machine *m, enum machine_level level)
 {
 	struct machine_level_units *lv = &m->level[level];
-	uint32_t *of_host_unit = malloc(RP_CPUS_MAX * sizeof *of_host_unit);
+	uint32_t position = 0;
 	lv->units = calloc(m->n_cpus, sizeof *lv->units);
 	lv->cpus = calloc(m->n_cpus, sizeof *lv->cpus);
 	lv->unit_of = malloc(m->cpu_end * sizeof *lv->unit_of);
 	m->place[level] = calloc(m->n_cpus, sizeof *m->place[level]);
-	if (!of_host_unit || !lv->units || !lv->cpus || !lv->unit_of || !m->place[level]) {
-		free(of_host_unit);
+	if (!lv->units || !lv->cpus || !lv->unit_of || !m->place[level])
 		return -RP_ENOMEM;
-	}
-	for (uint32_t i = 0; i < RP_CPUS_MAX; i++)
-		of_host_unit[i] = MACHINE_NOWHERE;
-	for (uint32_t i = 0; i < m->cpu_end; i++)
-		lv->unit_of[i] = MACHINE_NOWHERE;
+	memset(lv->unit_of, 0xff, m->cpu_end * sizeof *lv->unit_of);
 	RP_IDS_EACH (cpu, rp_ids_of(&m->online)) {
-		uint32_t unit = host_unit(h, level, cpu);
-		if (unit < RP_CPUS_MAX)
-			add_cpu(lv, of_host_unit, unit, cpu);
+		uint32_t unit = host_unit(h, level, cpu, position++);
+		if (unit >= m->n_cpus)
+			continue;
+		lv->unit_of[cpu] = unit;
+		lv->units[unit].n_cpus++;
+		lv->n_units = unit < lv->n_units ? lv->n_units : unit + 1;
 	}
-	for (uint32_t i = 0; i < RP_CPUS_MAX; i++)
-		if (of_host_unit[i] != MACHINE_NOWHERE)
-			lv->units[of_host_unit[i]].id = unit_id(h, level, i);
-	free(of_host_unit);
+	for (uint32_t i = 0; i < lv->n_units; i++)
+		lv->units[i].id = unit_id(h, level, i);
 	fill_lists(lv, m);
 	return 0;
 }
