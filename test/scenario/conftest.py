@@ -41,6 +41,9 @@ def pytest_runtest_makereport(item, call):
     if report.failed:
         for node in getattr(item, 'nodes', []):
             report.sections.append(('nri-rpd', node.tail(60)))
+        for agent in sys.modules['kubelet'].Agent.all if 'kubelet' in sys.modules else ():
+            if not agent.log.closed:
+                report.sections.append(('nri-rp-agent', '\n'.join(agent.read_log().splitlines()[-60:])))
 
 
 @pytest.fixture
