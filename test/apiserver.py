@@ -71,6 +71,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def handle_request(self):
         api = self.server.api
+        if self.server.closed:  # a connection from before has no answer either
+            self.close_connection = True
+            return
         length = int(self.headers.get('Content-Length') or 0)
         body = self.rfile.read(length).decode()
         url = urllib.parse.urlparse(self.path)
@@ -237,6 +240,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return False
 
 
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # an agent connects many times at once; what finds no place there waits for a second
+    closed = False
+
+
 class ApiServer:
     def __init__(self, kinds=None, token=None):
         """kinds: the custom resources of group config.nri: {plural: kind}"""
@@ -258,13 +267,14 @@ class ApiServer:
         self.stop()
 
     def start(self):
-        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', self.port or 0), Handler)
-        self.server.daemon_threads, self.server.api = True, self
+        self.server = Server(('127.0.0.1', self.port or 0), Handler)
+        self.server.api = self
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def stop(self):
         self.streams += 1
+        self.server.closed = True
         self.server.shutdown()
         self.server.server_close()
 

@@ -53,10 +53,15 @@ def ctr(name, cpu=None, memory=None, **more):
     return spec
 
 
+def fast_env(speed):
+    """What a program is started with for which time passes so many times as fast (test/preload/fast.c)."""
+    return {'LD_PRELOAD': str(BUILD / 'test' / 'fast.so'), 'FAST_BY': str(speed), 'FAST_SINCE': str(time.monotonic_ns()),
+            'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}
+
+
 def fast_daemon(speed):
-    """The command of a daemon for which time passes so many times as fast (test/preload/fast.c)."""
-    env = {'LD_PRELOAD': BUILD / 'test' / 'fast.so', 'FAST_BY': speed, 'FAST_SINCE': time.monotonic_ns(), 'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}
-    return ' '.join(['/usr/bin/env', *('%s=%s' % pair for pair in env.items()), str(DAEMON),
+    """The command of such a daemon."""
+    return ' '.join(['/usr/bin/env', *('%s=%s' % pair for pair in fast_env(speed).items()), str(DAEMON),
                      '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state} --control-socket {control} --module-dir',
                      str(BUILD / 'modules')])
 

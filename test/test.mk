@@ -3,6 +3,9 @@
 
 include test/modules/modules.mk
 
+# What only tests run is compiled with -O1, in two thirds of the time.
+$(O)/test/%.o: private ALL_CFLAGS += $(if $(COVERAGE),,-O1)
+
 UNIT_SRCS := $(sort $(wildcard test/unit/t_*.c))
 UNIT_BINS := $(UNIT_SRCS:test/unit/%.c=$(O)/test/%)
 

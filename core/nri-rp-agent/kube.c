@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-agent/kube.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,8 @@
 #include "core/lib/util/clock.h"
 
 #define LOG_SOURCE "kube"
+/* size of an answer after which free memory is returned to the kernel */
+#define LARGE_ANSWER (1u << 20)
 #define NS_PER_S UINT64_C(1000000000)
 /* cost of a request; the allowance grows by KUBE_RATE_PER_S each millisecond */
 #define REQUEST_COST 1000u
@@ -295,6 +298,8 @@ static void kube_conclude(struct kube_call *c, unsigned status)
 			       c->method, c->path, where.text);
 	kube_do_answer(c, error, text, error ? NULL : body);
 	json_decref(body);
+	if (n >= LARGE_ANSWER)
+		(void)malloc_trim(0);
 }
 
 static void kube_ended(const struct http_result *result, void *arg)

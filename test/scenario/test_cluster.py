@@ -2,6 +2,7 @@
 """How a cluster configures a node: a small API server, a real nri-rp-agent, a real nri-rpd."""
 import contextlib
 import json
+import os
 import subprocess
 import time
 
@@ -9,7 +10,7 @@ import pytest
 
 from apiserver import ApiServer
 from kubelet import Agent
-from simnode import BUILD, INSTRUMENTED, ctr, eventually
+from simnode import BUILD, INSTRUMENTED, ctr, eventually, fast_env
 
 KINDS = {'balloonspolicies': 'BalloonsPolicy', 'topologyawarepolicies': 'TopologyAwarePolicy'}
 NS, NODE = 'nri', 'n1'
@@ -26,7 +27,7 @@ class Cluster:
     """A node of a cluster: its API server, its agent, its daemon."""
 
     def __init__(self, make_node, folder, kinds=None, labels=None, config=None, token=None, topology=True, module_dirs=(), head=None, agent=(), env=None,
-                 before=None, **user):
+                 speed=1, before=None, **user):
         self.api = ApiServer(KINDS if kinds is None else kinds, token)
         self.api.put('nodes', None, NODE, {'metadata': {'labels': dict(labels or {})}})
         self.node = make_node(None, start=False, module_dirs=module_dirs, **(head or {}))
@@ -38,6 +39,8 @@ class Cluster:
             before(self.node)  # changes the machine before the daemon starts
         self.node.start()
         self.options = ['--kubeconfig', self.api.kubeconfig(folder, **user), '--node', NODE, '--namespace', NS, *agent]
+        if speed > 1:  # for intervals and delays of the agent
+            env = {**(env or os.environ), **fast_env(speed)}
         self.agent = Agent(socket, self.node.paths['work'] + '/no-kubelet.sock', options=self.options, env=env)
 
     def __enter__(self):
@@ -90,7 +93,7 @@ def memory_of(agent, what='VmRSS'):
 @pytest.fixture
 def cluster(make_node, tmp_path):
     with contextlib.ExitStack() as stack:
-        yield lambda **more: stack.enter_context(Cluster(make_node, tmp_path, **more))
+        yield lambda **more: stack.enter_context(Cluster(make_node, tmp_path, **{'speed': 4, **more}))
 
 
 def test_created_changed_invalid_deleted(cluster):
@@ -491,7 +494,7 @@ def test_status(cluster):
 
 
 def test_many_changes_few_writes(cluster):
-    c = cluster()
+    c = cluster(speed=1)
     c.api.put(CRS, NS, 'default', balloons(2))
     c.has_verdict('Success', 1)
     before, began = len(c.api.requests), time.monotonic()

@@ -16,7 +16,7 @@ STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'
 @pytest.fixture
 def cluster(make_node, tmp_path):
     with contextlib.ExitStack() as stack:
-        yield lambda **more: stack.enter_context(Cluster(make_node, tmp_path, **more))
+        yield lambda **more: stack.enter_context(Cluster(make_node, tmp_path, **{'speed': 4, **more}))
 
 
 def told(c, reason, kind='Pod'):

@@ -13,7 +13,7 @@ HAND = {'policy': 'none', 'controllers': {'hand': 'required'}, 'hand': {'evict':
 @pytest.fixture
 def cluster(make_node, tmp_path):
     with contextlib.ExitStack() as stack:
-        yield lambda: stack.enter_context(Cluster(make_node, tmp_path, config=HAND, module_dirs=[TEST_MODULES, BUILD / 'modules']))
+        yield lambda: stack.enter_context(Cluster(make_node, tmp_path, config=HAND, module_dirs=[TEST_MODULES, BUILD / 'modules'], speed=4))
 
 
 def starts(c, pod):

@@ -6,13 +6,14 @@ import pathlib
 
 import pytest
 
-from simnode import ctr, eventually, put_machine
+from simnode import ctr, eventually, fast_daemon, put_machine
 from test_cluster import NODE, Cluster
 from test_controllers import add_cgroup
 from test_node_resources import GIB, config
 
 CPU, MEMORY = 'kubernetes.io/batch-cpu', 'kubernetes.io/batch-memory'
 OTHERS = 'node.koordinator.sh/thirdPartyAllocations'
+SPEED = 5  # for intervals of the daemon and the agent
 HAS = {'cpu': '16', 'memory': '8Gi'}
 
 
@@ -21,7 +22,7 @@ class Lending(Cluster):
 
     def __init__(self, make_node, folder, conf=None, topology=False):
         self.topology = topology
-        super().__init__(make_node, folder, topology=topology, config={'policy': 'none'})
+        super().__init__(make_node, folder, topology=topology, config={'policy': 'none'}, head={'daemon': fast_daemon(SPEED)}, speed=SPEED)
         self.put(status={'capacity': HAS, 'allocatable': {**HAS, 'cpu': '14'}})
         put_machine(self.node)
         self.set({**config(), 'calculators': ['batch']} if conf is None else conf)

@@ -13,7 +13,7 @@ NO_EXECUTE = {'key': 'gpu', 'value': 'yes', 'effect': 'NoExecute'}
 @pytest.fixture
 def cluster(make_node, tmp_path):
     with contextlib.ExitStack() as stack:
-        yield lambda **more: stack.enter_context(Cluster(make_node, tmp_path, **more))
+        yield lambda **more: stack.enter_context(Cluster(make_node, tmp_path, **{'speed': 4, **more}))
 
 
 def known(c):

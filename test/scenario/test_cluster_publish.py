@@ -35,7 +35,7 @@ def as_published(zone):
 @pytest.fixture
 def cluster(make_node, tmp_path):
     with contextlib.ExitStack() as stack:
-        yield lambda **more: stack.enter_context(Cluster(make_node, tmp_path, **more))
+        yield lambda **more: stack.enter_context(Cluster(make_node, tmp_path, **{'speed': 4, **more}))
 
 
 def test_zones(cluster):

@@ -36,7 +36,7 @@ class Claims(Cluster):
         self.kubelet = Kubelet(root, version)
         self.device = 'balloon-fast' if config and config['policy'] == 'balloons' else 'cpu-node-0'
         super().__init__(make_node, folder, config={'dra': {'enabled': True}, **(config or STATIC)}, head={'machine': machine},
-                         agent=['--kubelet-root', root, '--cdi-dir', self.cdi], **more)
+                         agent=['--kubelet-root', root, '--cdi-dir', self.cdi], **{'speed': 5, **more})
 
     def __exit__(self, *what):
         shutil.rmtree(self.folder, ignore_errors=True)
