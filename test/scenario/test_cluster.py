@@ -261,7 +261,7 @@ def test_objects_for_other_nodes_cost_no_memory(cluster):
         c.api.put('nodes', None, NODE, {'metadata': {'labels': labels}})
         name = 'other-7' if 'pool' in labels else 'zone' if labels else 'default'
         eventually(lambda n=name: (c.verdict(name=n) or {}).get('status') == 'Success', 60)
-    assert INSTRUMENTED or memory_of(c.agent) - before < 20 << 20
+    eventually(lambda: INSTRUMENTED or memory_of(c.agent) - before < 8 << 20)
     sent = c.api.sent
     for i in range(100):
         c.api.put(CRS, NS, 'node.other-%d' % i, {**balloons(3, comment=large), 'metadata': {'labels': {'config.nri/selected': 'false'}}})
