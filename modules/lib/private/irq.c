@@ -281,7 +281,7 @@ struct known {
 
 struct irq {
 	struct modhost h;
-	struct known *known; /* used by the worker only */
+	struct known *known; /* by ascending numbers; used by the worker only */
 	uint32_t n_known, cap_known;
 	struct irq_rules *last;
 	bool complained;
@@ -297,12 +297,21 @@ struct job {
 
 static struct known *known_of(struct irq *q, uint32_t number)
 {
-	for (uint32_t i = 0; i < q->n_known; i++)
-		if (q->known[i].number == number)
-			return &q->known[i];
+	uint32_t at = 0, end = q->n_known;
+	while (at < end) {
+		uint32_t middle = (at + end) / 2;
+		if (q->known[middle].number < number)
+			at = middle + 1;
+		else
+			end = middle;
+	}
+	struct known *k = &q->known[at];
+	if (at < q->n_known && k->number == number)
+		return k;
 	if (!room_for(&q->known, &q->cap_known, q->n_known + 1, sizeof *q->known))
 		return NULL;
-	struct known *k = &q->known[q->n_known++];
+	k = &q->known[at];
+	memmove(k + 1, k, (q->n_known++ - at) * sizeof *k);
 	*k = (struct known){.number = number};
 	(void)snprintf(k->path, sizeof k->path, "/proc/irq/%u/smp_affinity_list", number);
 	return k;
