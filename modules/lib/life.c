@@ -378,7 +378,7 @@ static struct relief_moved *life_moved(struct rp_instance *inst)
 static int32_t save_state(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
 	struct life *l = life_of(inst);
-	struct reserve_past past = l->remembered;
+	struct reserve_past past;
 	struct saved_head head = {.magic = SAVED_MAGIC,
 				  .digest = l->digest ? l->digest : l->remembered_digest};
 	const struct relief_moved *moved = life_moved(inst);
@@ -390,6 +390,8 @@ static int32_t save_state(struct rp_instance *inst, const void **ret_data, uint3
 		return r;
 	if (l->plan && l->ops->past)
 		l->ops->past(inst, &past);
+	else
+		past = l->remembered;
 	head.n_reserved = (uint16_t)reserve_save(&past, l->reserved_bytes);
 	head.n_moved = moved ? (uint16_t)relief_save(moved, moves) : 0;
 	*ret_data = own;

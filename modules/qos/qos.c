@@ -8,9 +8,11 @@
 static void past(const struct rp_instance *inst, struct reserve_past *ret)
 {
 	const struct rp_plan *p = inst->plan;
-	*ret = (struct reserve_past){.listed = p->listed, .busy = inst->owners.taken};
-	if (rp_ids_empty(rp_ids_of(&p->listed)))
-		ret->cpus = p->reserved;
+	const struct rp_ids listed = rp_ids_of(&p->listed);
+	rp_idset_copy(&ret->cpus, rp_ids_empty(listed) ? rp_ids_of(&p->reserved) : rp_ids_none());
+	rp_idset_copy(&ret->listed, listed);
+	rp_idset_copy(&ret->busy, rp_ids_of(&inst->owners.taken));
+	ret->hotplug = false;
 }
 
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)

@@ -12,11 +12,13 @@
 static void past(const struct rp_instance *inst, struct reserve_past *ret)
 {
 	const struct rp_plan *p = inst->plan;
-	*ret = (struct reserve_past){0};
+	rp_idset_clear(&ret->cpus);
+	rp_idset_clear(&ret->listed);
 	if (p->settings.reserved.kind == AMOUNT_QUANTITY)
-		ret->cpus = p->reserved;
+		rp_idset_copy(&ret->cpus, rp_ids_of(&p->reserved));
 	if (p->settings.reserved.kind == AMOUNT_CPUS)
-		ret->listed = p->settings.reserved.cpus;
+		rp_idset_copy(&ret->listed, rp_ids_of(&p->settings.reserved.cpus));
+	ret->hotplug = false;
 	ledger_exclusive(inst, &ret->busy);
 }
 
