@@ -177,13 +177,24 @@ static void test_unreadable_list(void **state)
 	world_until(w, is_set, (void *)(uintptr_t) "3000000");
 }
 
+/* Checks, with a sanitizer, that a write of nodeResources.file that ends with the daemon reads
+ * nothing of the configuration. */
+static void test_stop_during_a_write(void **state)
+{
+	struct world *w = start(*state, "policy: none\nnodeResources: {file: $/node.json}\n");
+	char path[PATH_MAX];
+	world_stop(w);
+	tree_path(&w->tree, "node.json", path, sizeof path);
+	assert_int_equal(access(path, R_OK), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		bare_test(test_replaced_has_ended), bare_test(test_replaced_by_one_unmanaged),
 		bare_test(test_replaced_in_a_list), bare_test(test_required_controller_refuses),
 		bare_test(test_dropped_reply),	    bare_test(test_others_hear_of_an_adopted),
-		bare_test(test_unreadable_list),
+		bare_test(test_unreadable_list),    bare_test(test_stop_during_a_write),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

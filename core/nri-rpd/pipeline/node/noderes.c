@@ -529,6 +529,7 @@ void noderes_stop(struct pipeline *p)
 		return;
 	loop_timer_disarm(p->node.noderes->timer);
 	p->node.noderes->n_calculators = 0;
+	outcome_configure(&p->node.noderes->outcome, NULL); /* the configuration ends */
 }
 
 int noderes_init(struct pipeline *p)
