@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "modules/lib/private/ctl_table.h"
+#include <nri-rp/lib/bytes.h>
 #include "modules/memory/memory.h"
 #include <nri-rp/lib/section.h>
 
@@ -11,7 +12,7 @@ enum { KIND_VALUES, KIND_MOVE };
 struct rp_instance {
 	CTL_LIFE; /* the record of its table has the containers with a class */
 	struct ctl_table tiers; /* containers with a top-tier limit */
-	unsigned char *saved; /* saved state: both records */
+	struct bytes saved; /* saved state: both records */
 	struct memory_migrations *migrations;
 };
 
@@ -167,30 +168,28 @@ static int32_t memory_save(struct rp_instance *inst, const void **ret_data, uint
 	*ret_size = n_done;
 	if (!inst->tiers.n_record)
 		return 0;
-	unsigned char *both = realloc(inst->saved, sizeof n + n_done + n_tiers);
-	if (!both)
+	bytes_reset(&inst->saved);
+	(void)bytes_put(&inst->saved, &n, sizeof n);
+	(void)bytes_put(&inst->saved, done, n_done);
+	(void)bytes_put(&inst->saved, tiers, n_tiers);
+	if (inst->saved.failed)
 		return modhost_no_memory(&inst->h);
-	memcpy(both, &n, sizeof n);
-	memcpy(both + sizeof n, done, n_done);
-	memcpy(both + sizeof n + n_done, tiers, n_tiers);
-	*ret_data = inst->saved = both;
-	*ret_size = (uint32_t)sizeof n + n_done + n_tiers;
+	*ret_data = inst->saved.data;
+	*ret_size = inst->saved.size;
 	return 0;
 }
 
 /* Loads both records, which follow the length of the first record. */
-static int32_t load_both(struct rp_instance *inst, const unsigned char *data, uint32_t size)
+static int32_t load_both(struct rp_instance *inst, const void *data, uint32_t size)
 {
-	uint64_t n;
-	if (size < sizeof n)
+	struct bytes_left left = bytes_of(data, size);
+	uint64_t n = 0;
+	(void)bytes_take(&left, &n, sizeof n);
+	const void *done = bytes_skip(&left, n);
+	if (left.failed)
 		return -RP_EINVAL;
-	memcpy(&n, data, sizeof n);
-	data += sizeof n;
-	size -= (uint32_t)sizeof n;
-	if (n > size)
-		return -RP_EINVAL;
-	int32_t r = ctl_table_load(inst->table, data, (uint32_t)n);
-	return r ? r : ctl_table_load(&inst->tiers, data + n, size - (uint32_t)n);
+	int32_t r = ctl_table_load(inst->table, done, (uint32_t)n);
+	return r ? r : ctl_table_load(&inst->tiers, left.at, bytes_n_left(&left));
 }
 
 static int32_t memory_load(struct rp_instance *inst, const void *data, uint32_t size)
@@ -213,7 +212,7 @@ static void memory_fini(struct rp_instance *inst)
 {
 	memory_migrations_free(inst->migrations);
 	ctl_table_fini(&inst->tiers);
-	free(inst->saved);
+	free(inst->saved.data);
 }
 
 /* ---- module definition ----------------------------------------------------------------------- */

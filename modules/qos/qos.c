@@ -148,16 +148,14 @@ static int32_t qos_save(struct rp_instance *inst, const void **ret_data, uint32_
 
 static int32_t qos_load(struct rp_instance *inst, const void *data, uint32_t size)
 {
+	struct bytes_left left = bytes_of(data, size);
+	struct rp_idset reclaim;
 	struct saved head;
-	if (size < sizeof head)
+	if (!bytes_take(&left, &head, sizeof head) || head.version != SAVED_VERSION ||
+	    !bytes_take_set(&left, head.nw, &reclaim) || bytes_n_left(&left))
 		return -RP_EINVAL;
-	memcpy(&head, data, sizeof head);
-	if (head.version != SAVED_VERSION || head.nw > RP_IDSET_WORDS ||
-	    size != sizeof head + head.nw * sizeof(uint64_t))
-		return -RP_EINVAL;
-	inst->past = (struct past){.sized = head.sized != 0, .overlap = head.overlap != 0};
-	inst->past.reclaim.nw = head.nw;
-	memcpy(inst->past.reclaim.w, (const char *)data + sizeof head, head.nw * sizeof(uint64_t));
+	inst->past = (struct past){
+		.sized = head.sized != 0, .overlap = head.overlap != 0, .reclaim = reclaim};
 	return 0;
 }
 
