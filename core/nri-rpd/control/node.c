@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shows the node as the cluster has it, and its batch and mid resources. */
 #include "core/nri-rpd/control/internal.h"
-#include "core/nri-rpd/control/document.h"
 #include "core/nri-rpd/host/node.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/node/cluster.h"
@@ -207,8 +206,11 @@ static void put_node_amounts(struct json *j, const char *key, const struct node_
 /* Writes the Node object; null: no agent has sent it. */
 static void put_node_object(struct json *j, const struct node_object *node)
 {
-	if (!put_object(j, "object", node != NULL))
+	if (!node) {
+		json_kstr(j, "object", NULL);
 		return;
+	}
+	json_kobj(j, "object");
 	JSON_MEMBERS(j, node, name, uid, unschedulable);
 	put_pairs(j, "labels", node->labels, node->n_labels);
 	put_pairs(j, "annotations", node->annotations, node->n_annotations);
