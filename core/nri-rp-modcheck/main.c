@@ -161,7 +161,7 @@ static void put_reason(const struct job *j, const struct trial_result *res, stru
 static enum verdict verdict_of(const struct job *j, const struct trial_result *res,
 			       const struct buf *reason)
 {
-	bool ours = is_slow(j) || res->outcome == TRIAL_TIMED_OUT;
+	bool ours = is_slow(j) || res->outcome == TRIAL_TIMED_OUT || res->code == -ETIME;
 	if (buf_len(reason) && (j->what->flags & CASE_CLOCK) && !ours)
 		return VERDICT_SKIPPED;
 	if (res->outcome == TRIAL_DONE && res->code == CHECK_SKIPPED && !j->run->scene->broken[0])

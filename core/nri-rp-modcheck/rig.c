@@ -211,8 +211,10 @@ int rig_finish_jobs(struct rig *r, struct err *err)
 	       !worker_submit(r->env->worker, rig_nothing, all_done, r->env->loop))
 		(void)loop_run(r->env->loop);
 	loop_timer_free(limit);
-	if (worker_pending(r->env->worker))
-		return err_set(err, -ETIME, "jobs did not end within %u ms", JOBS_MS);
+	if (worker_pending(r->env->worker)) {
+		r->check->hung = true;
+		return err_set(err, -ETIME, "jobs on the worker did not end within %u ms", JOBS_MS);
+	}
 	if (is_busy(r))
 		return err_set(err, -ETIME,
 			       "posted events did not end within %u ms: each event posts another",
@@ -656,7 +658,7 @@ void rig_close(struct rig *r)
 	p->policy = NULL;
 	p->conf = NULL; /* the rig's */
 	p->env.crumb = NULL; /* the check's */
-	p->env.worker = worker_free_within(p->env.worker, JOBS_MS);
+	p->env.worker = worker_free_within(p->env.worker, r->check->hung ? 0 : JOBS_MS);
 	if (p->env.worker) { /* the worker's thread continues until the process ends */
 		r->check->hung = true;
 		return;
