@@ -242,7 +242,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 128  # an agent connects many times at once; what finds no place there waits for a second
+    request_queue_size = 128  # an agent connects many times at once; a connection that does not fit waits for a second
     closed = False
 
 

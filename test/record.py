@@ -68,6 +68,7 @@ class Workload:
             if not wanted or [line] == wanted or time.monotonic() > end:
                 break
             time.sleep(0.02)
+        assert not wanted or [line] == wanted, 'step %d: %s, recorded: %s' % (len(self.lines) + 1, line, wanted[0])
         self.lines.append(line)
         self.places = places
         return not refused

@@ -54,13 +54,13 @@ def ctr(name, cpu=None, memory=None, **more):
 
 
 def fast_env(speed):
-    """What a program is started with for which time passes so many times as fast (test/preload/fast.c)."""
+    """The environment of a program whose clock runs so many times as fast (test/preload/fast.c)."""
     return {'LD_PRELOAD': str(BUILD / 'test' / 'fast.so'), 'FAST_BY': str(speed), 'FAST_SINCE': str(time.monotonic_ns()),
             'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}
 
 
 def fast_daemon(speed):
-    """The command of such a daemon."""
+    """The command line of a daemon with such a clock."""
     return ' '.join(['/usr/bin/env', *('%s=%s' % pair for pair in fast_env(speed).items()), str(DAEMON),
                      '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state} --control-socket {control} --module-dir',
                      str(BUILD / 'modules')])

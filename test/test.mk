@@ -3,7 +3,7 @@
 
 include test/modules/modules.mk
 
-# What only tests run is compiled with -O1, in two thirds of the time.
+# Code of the tests is compiled with -O1, in two thirds of the time.
 $(O)/test/%.o: private ALL_CFLAGS += $(if $(COVERAGE),,-O1)
 
 UNIT_SRCS := $(sort $(wildcard test/unit/t_*.c))

@@ -98,7 +98,7 @@ const struct candidate *slot_usable(const struct slot *s);
 void slot_unpass(struct slot *s);
 /* Leaves the status of the object, which is used now, to the daemon's answer. */
 void slot_use(struct slot *s);
-/* Begins to watch the objects of a level, again if it does already. -ENOMEM. */
+/* Begins to watch the objects of a level. A watch that the level has ends first. -ENOMEM. */
 int slot_open(struct kind *k, enum level level);
 void slot_close(struct slot *s);
 

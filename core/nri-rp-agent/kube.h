@@ -15,7 +15,7 @@
 #include "core/lib/util/loop.h"
 
 #define KUBE_RATE_PER_S 5u
-#define KUBE_BURST 40u /* more than the requests of a start, which wait for nothing */
+#define KUBE_BURST 40u /* covers the requests of a start, so that none waits for the rate */
 #define KUBE_URGENT_BURST 100u /* additional burst of urgent requests */
 #define KUBE_ANSWER_MAX (8u << 20) /* largest size of an answer that is not a stream, in bytes */
 #define KUBE_QUEUE_MAX 256u /* limit of requests waiting or under way */

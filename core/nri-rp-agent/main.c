@@ -31,7 +31,7 @@
  *   node.c           sends the Node to the daemon
  *   pods.c           sends the node's pods to the daemon
  *   configs.c        finds this node's configuration and sends it to the daemon
- *   configs_objects.c  the objects that may have it
+ *   configs_objects.c  watches the objects that may hold it
  *   candidate.c      chooses among several configurations
  *   object_status.c  writes the outcome into the object's status
  *   adjust.c         adjustments of containers

@@ -9,8 +9,11 @@
 
 #include "modules/lib/private/room.h"
 
+/* Makes room for n more bytes. After a failure there is none, so that no gap is written. */
 static bool bytes_grow(struct bytes *b, size_t n)
 {
+	if (b->failed)
+		return false;
 	if (b->fixed)
 		return n <= b->fixed - b->size;
 	return n <= UINT32_MAX - b->size &&

@@ -53,7 +53,7 @@ struct machine {
 	struct machine_level_units level[MACHINE_N_LEVELS];
 	/* Preallocated memory for callers that order units, so that an allocation cannot fail. */
 	struct machine_rank *ranks; /* scratch space for ranks of the units of any level */
-	uint32_t *place[MACHINE_N_LEVELS]; /* position of each unit of a level in such a list */
+	uint32_t *place[MACHINE_N_LEVELS]; /* a number for each unit of a level */
 };
 
 /* Creates a copy of the topology. -RP_ENOMEM, or -RP_EINVAL for a machine without CPUs; both with a

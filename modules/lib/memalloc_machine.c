@@ -273,8 +273,10 @@ void memalloc_ids(const struct memalloc *m, memalloc_mask nodes, struct rp_idset
 
 memalloc_mask memalloc_nearest(const struct memalloc *m, memalloc_mask node, memalloc_mask among)
 {
-	const struct node *n = &m->nodes[__builtin_ctzll(node)];
 	memalloc_mask nearest = 0;
+	if (!(node & m->all))
+		return 0;
+	const struct node *n = &m->nodes[__builtin_ctzll(node & m->all)];
 	for (uint32_t i = 0; !nearest && i < n->n_others; i++)
 		nearest = n->others[i].nodes & among;
 	return nearest;

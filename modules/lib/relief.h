@@ -40,7 +40,7 @@ struct relief_item {
 	uint32_t pad;
 	int64_t size; /* capacity that the item needs, more than 0 */
 	uint64_t allowed; /* units in which the container may lie, as bits */
-	int64_t cost; /* cost of moving the item, at least 0 */
+	int64_t cost; /* cost of moving the item, relief_cost(), or a small number of such costs */
 };
 
 /* Returns the cost of moving a container with so many bytes of memory; below 0: unlimited. */

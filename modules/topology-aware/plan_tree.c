@@ -54,16 +54,19 @@ static int32_t read_units(const struct builder *b, uint32_t level, struct units 
 	for (uint32_t i = 0; i < n; i++) {
 		struct rp_unit_info info = {.size = sizeof info};
 		struct rp_idset id;
+		memalloc_mask node = 0;
 		int32_t r = t->unit(b->h->ctx, level, i, &info);
 		if (r)
 			return modhost_fail(b->h, r,
 					    "the host does not report a part of the machine");
 		if (rp_ids_empty(info.cpus))
 			continue;
-		rp_idset_clear(&id);
-		rp_idset_add(&id, info.id);
-		ret->list[ret->n++] =
-			(struct unit){info.id, info.cpus, memalloc_mask_of(b->mem, rp_ids_of(&id))};
+		if (level == RP_LEVEL_NODE) {
+			rp_idset_clear(&id);
+			rp_idset_add(&id, info.id);
+			node = memalloc_mask_of(b->mem, rp_ids_of(&id));
+		}
+		ret->list[ret->n++] = (struct unit){info.id, info.cpus, node};
 	}
 	qsort(ret->list, ret->n, sizeof *ret->list, by_id);
 	return 0;

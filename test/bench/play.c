@@ -46,7 +46,7 @@ static Nri__LinuxResources *resources_of(struct arena *a, unsigned cpus)
 	return r;
 }
 
-/* The folder of the pod's QoS class. */
+/* Returns what the QoS class of the pod adds to the names of its cgroups. */
 static const char *class_of(const struct bench *b)
 {
 	return b->whole ? "" : "burstable-";

@@ -34,6 +34,11 @@ def pytest_collection_modifyitems(config, items):
     items[:] = items[part::parts]
 
 
+def pytest_runtest_setup():
+    if 'kubelet' in sys.modules:
+        sys.modules['kubelet'].Agent.all.clear()
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """With a failure come the ends of the logs."""

@@ -92,6 +92,20 @@ static void test_what_makes_no_sense(void **state)
 	}
 }
 
+static void test_half_a_reading(void **state)
+{
+	const struct tree *tree = *state;
+	put_freq(tree, 2000000);
+	struct topo *t = tree_read(tree), *other = tree_read(tree);
+	Trial__Report *m = told(t);
+	m->frequencies.len--;
+	frequencies_took(other, m);
+	assert_int_equal(topo_n_freqs(other), 0);
+	trial__report__free_unpacked(m, NULL);
+	topo_free(t);
+	topo_free(other);
+}
+
 static void test_nothing(void **state)
 {
 	const struct tree *tree = *state;
@@ -108,6 +122,7 @@ int main(void)
 		tree_test(test_told_and_taken),
 		tree_test(test_another_machine),
 		tree_test(test_what_makes_no_sense),
+		tree_test(test_half_a_reading),
 		tree_test(test_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

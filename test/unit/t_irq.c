@@ -476,6 +476,18 @@ static void test_no_memory(void **state)
 	oom_each(move_and_restore, NULL);
 }
 
+/* Checks that rules without memory for the first one count as changed. */
+static void test_no_memory_for_rules(void **state)
+{
+	struct irq *q = NULL;
+	struct irq_rules *r = irq_rules_new(false, rp_ids_none());
+	(void)state;
+	r->failed = true;
+	irq_commit(&q, &host, r);
+	assert_int_equal(kernel.n_errors, 1);
+	irq_free(q);
+}
+
 /* ---- against a model ------------------------------------------------------------------------- */
 
 static uint32_t next_random(uint64_t *seed)
@@ -598,6 +610,7 @@ int main(void)
 		TEST(test_restore_again),
 		TEST(test_no_table),
 		TEST(test_no_memory),
+		TEST(test_no_memory_for_rules),
 		TEST(test_no_job),
 		TEST(test_other_allowed),
 		TEST(test_no_place),

@@ -39,7 +39,7 @@ static struct kernel {
 	void (*done)(void *arg, int32_t result);
 	void *arg;
 	int submit_error;
-	unsigned n_jobs, n_logged;
+	unsigned n_jobs, n_logged, n_errors;
 	char logged[512];
 } kernel;
 
@@ -160,7 +160,8 @@ static inline void keep_log(void *ctx, uint32_t level, uint64_t object, const ch
 {
 	(void)ctx;
 	(void)object;
-	if (level == RP_LOG_ERROR) /* out of memory */
+	kernel.n_errors += level == RP_LOG_ERROR; /* out of memory */
+	if (level == RP_LOG_ERROR)
 		return;
 	assert_int_equal(level, RP_LOG_WARNING);
 	kernel.n_logged++;

@@ -55,7 +55,8 @@ void json_kbool(struct json *j, const char *key, bool v);
 		int64_t: json_kint,                                                                \
 		char *: json_kstr,                                                                 \
 		const char *: json_kstr,                                                           \
-		default: json_kuint)(j, #m, (s)->m)
+		unsigned: json_kuint,                                                              \
+		uint64_t: json_kuint)(j, #m, (s)->m)
 #define JSON_2(j, s, m, ...) JSON_1(j, s, m), JSON_1(j, s, __VA_ARGS__)
 #define JSON_3(j, s, m, ...) JSON_1(j, s, m), JSON_2(j, s, __VA_ARGS__)
 #define JSON_4(j, s, m, ...) JSON_1(j, s, m), JSON_3(j, s, __VA_ARGS__)

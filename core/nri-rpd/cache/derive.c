@@ -230,7 +230,8 @@ const char *annotation_effective(const struct pod *pod, const char *ctr_name, co
 {
 	const struct kvs *heard = pod_heard(pod);
 	bool ours;
-	/* a key of another domain has one spelling */
+	/* No key of the pod begins like this one. Keys of our domain have other spellings too,
+	 * which pod->annotated covers. */
 	if (!pod->annotated && !(heard->beginnings & kvs_beginning(key)))
 		return NULL;
 	size_t len = stem_of(key, &ours);

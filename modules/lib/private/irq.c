@@ -275,7 +275,7 @@ struct known {
 	bool stuck;
 	bool moved; /* true: the module has moved the interrupt since `before` */
 	char path[PATH_MAX_SIZE];
-	char *before; /* affinity before the first move; NULL: no wish for this interrupt */
+	char *before; /* affinity before the first move; NULL: no rule concerns this interrupt */
 	char *placed; /* affinity after the move, as text */
 };
 
@@ -343,13 +343,11 @@ static bool irq_do_mask(const struct irq_rules *o, uint32_t number, const char *
 	rp_idset_copy(&to, rp_ids_of(&o->allowed));
 	if (!rp_ids_empty(rp_ids_of(claimed)))
 		rp_idset_and(&to, rp_ids_of(&to), rp_ids_of(claimed));
-	EACH_RULE(m, o, IRQ_STRICT_MASK)
-	{
+	EACH_RULE (m, o, IRQ_STRICT_MASK) {
 		any = true;
 		rp_idset_andnot(&to, rp_ids_of(&to), rp_ids_of(&m->cpus));
 	}
-	EACH_RULE(m, o, IRQ_MASK)
-	{
+	EACH_RULE (m, o, IRQ_MASK) {
 		struct rp_idset off;
 		any = true;
 		rp_idset_andnot(&off, rp_ids_of(&m->cpus), rp_ids_of(claimed));
@@ -366,8 +364,8 @@ static bool irq_target(const struct irq_rules *o, uint32_t number, const char *d
 		       struct rp_ids now, struct rp_idset *ret)
 {
 	rp_idset_clear(ret);
-	EACH_RULE(c, o, IRQ_CLAIM)
-	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&c->cpus));
+	EACH_RULE (c, o, IRQ_CLAIM)
+		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&c->cpus));
 	if (irq_do_mask(o, number, description, ret) || !rp_ids_empty(rp_ids_of(ret)))
 		return true;
 	if (!rp_ids_empty(rp_ids_of(&o->sink))) {
@@ -453,7 +451,7 @@ static void irq_forget(const struct modhost *h, struct known *k)
 	k->moved = false;
 }
 
-/* Restores an interrupt without a wish, or one that may no longer be moved. */
+/* Restores an interrupt that no rule concerns, or that may no longer be moved. */
 static void irq_restore(struct job *j, struct known *k)
 {
 	const struct modhost *h = &j->owner->h;
@@ -498,8 +496,8 @@ static bool is_taken(const struct known *k, struct rp_ids now)
 }
 
 /*
- * Stores the affinity to decide from: the original one, so that the same wish has the same result
- * whatever was wished before, by this policy, the previous one or the previous process. It is the
+ * Stores the affinity to decide from: the original one, so that equal rules have equal results
+ * whatever rules came before, of this policy, the previous one or the previous process. It is the
  * present one if no module has moved the interrupt, or if another program has moved it since.
  */
 static void decide_from(const struct modhost *h, const struct known *k, const struct rp_idset *now,
@@ -553,7 +551,7 @@ static int32_t irq_move(void *arg, uint32_t number, const char *description)
 		if (is_first)
 			irq_forget(h, k);
 		else
-			/* the recorded wish was never effective: record the present affinity */
+			/* the recorded affinity was never effective: record the present one */
 			(void)irq_do_claim(h, k, text, text);
 		return 0;
 	}
@@ -615,7 +613,7 @@ struct irq *irq_free(struct irq *q)
 /* Returns true if the rules change nothing. */
 static bool irq_is_settled(const struct irq *q, const struct modhost *h, const struct irq_rules *r)
 {
-	if (!r)
+	if (!r || r->failed)
 		return false;
 	return !h->work || (q ? q->last && irq_rules_equal(q->last, r) : !r->active);
 }

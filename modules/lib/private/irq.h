@@ -3,12 +3,12 @@
  * Affinity of interrupts: keeps interrupts on the CPUs of policies' claims, on sinks, or off
  * isolated CPUs.
  *
- * A policy describes the wanted state. irq_commit() passes it to the host's worker, which reads
- * /proc/interrupts and the present affinities, writes those that must change and reads them back.
- * An interrupt that the kernel refuses to move is not tried again.
+ * A policy describes the wanted state by rules. irq_commit() passes them to the host's worker,
+ * which reads /proc/interrupts and the present affinities, writes those that must change and reads
+ * them back. An interrupt that the kernel refuses to move is not tried again.
  *
- * The new affinity is decided from the original one, not from the result of earlier wishes; or from
- * the present one if another program has moved the interrupt since. When no wish concerns an
+ * The new affinity is decided from the original one, not from the result of earlier rules; or from
+ * the present one if another program has moved the interrupt since. When no rule concerns an
  * interrupt any more, or the rules are removed, it is restored to its original affinity, or to the
  * one that another module set since (nri-rp.host.settings/1).
  */
@@ -29,7 +29,7 @@ enum irq_kind {
 	IRQ_CONTROLLABLE, /* interrupts that may be moved; no such rule: all interrupts */
 };
 
-/* A wanted state. The creator adds rules, fills the sets, and passes it to irq_commit(). */
+/* The rules of a policy. The creator adds them, fills the sets, and calls irq_commit(). */
 struct irq_rules {
 	bool active; /* false: there are no rules, or no longer */
 	bool limited; /* rules of IRQ_CONTROLLABLE exist */
@@ -49,7 +49,7 @@ struct irq_rules *irq_rules_new(bool active, struct rp_ids allowed);
 void irq_rules_add(struct irq_rules *r, enum irq_kind kind, const struct texts *patterns,
 		   struct rp_ids cpus);
 
-/* Submits the wanted state, which it frees, to the host's worker. An unchanged one costs only a
+/* Submits the rules, which it frees, to the host's worker. Unchanged rules cost only a
  * comparison. Rules NULL: out of memory, which is logged. Creates *q with the first active rules;
  * NULL before, and if the host has no worker. */
 void irq_commit(struct irq **q, const struct modhost *h, struct irq_rules *rules);

@@ -31,7 +31,11 @@ void frequencies_took(struct topo *t, const Trial__Report *report)
 	struct topo_freq f;
 	if (report->frequencies_generation != topo_generation(t))
 		return; /* the topology has changed since */
-	for (size_t at = 0; at + sizeof f <= report->frequencies.len; at += sizeof f) {
+	if (report->frequencies.len % sizeof f) {
+		log_warning("the trial's readings of frequencies are incomplete: ignoring them");
+		return;
+	}
+	for (size_t at = 0; at < report->frequencies.len; at += sizeof f) {
 		memcpy(&f, report->frequencies.data + at, sizeof f);
 		if ((f.epp > EPP_MAX && f.epp != RP_EPP_UNKNOWN) || topo_put_freq(t, &f)) {
 			log_warning(

@@ -133,8 +133,8 @@ void persist_txn(struct pipeline *p)
 		store_put_ctr(p->store, s->ctr);
 	}
 	for (const struct pod_stage *s = txn_pods(p->txn); s; s = s->link) {
-		/* the grant of a stopped pod ends with it: if its end is lost, the runtime's next
-		 * list ends it again */
+		/* The policy drops its data of a stopped pod when the pod is removed. If that
+		 * record is lost, the next Synchronize drops the data again. */
 		live = live || (!s->pod->store.facts && !s->pod->stopped);
 		store_put_pod(p->store, s->pod);
 	}

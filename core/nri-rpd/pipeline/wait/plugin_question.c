@@ -26,7 +26,7 @@
 
 #define LOG_SOURCE "plugins"
 #define ARENA_BLOCK (16u << 10)
-#define ARENA_MAX (32u << 20)
+#define ARENA_MAX (96u << 20) /* the question, and the largest answer of plugins unpacked */
 #define WANTED_MAX 512u
 #define MAIN_KEY "kubernetes.io/main-container-name"
 #define AGGREGATED_KEY "pod.kubernetes.io/pod-aggregated-requests"
