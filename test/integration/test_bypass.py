@@ -18,7 +18,7 @@ from containerd import cpus, wait_for
 from test_containerd import ONLINE, SCRATCH, Daemon, needs_two_cpus
 
 KILLS = int(os.environ.get('BYPASS_KILLS', '6'))
-IN_TIME_S = 1.0  # from a cgroup's appearance until it is pinned
+IN_TIME_S = 5.0  # from a cgroup's appearance until it is pinned; less than a second unless the machine is loaded
 
 
 def new_runtime(release, nri, systemd=False, where=SCRATCH):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """nri-rp-bridge with the source cgroups, on a node of files: the real program, a real nri-rpd behind it, a kubelet's /pods."""
 import os
+import pathlib
 import re
 import subprocess
 import time
@@ -137,26 +138,30 @@ def test_a_change_makes_no_look_at_everything(node):
         assert 0 < looked_into(node) - before < 40, 'all of them once are 62'
 
 
+def has_open(program, path):
+    return any(os.path.realpath(fd) == str(path) for fd in pathlib.Path('/proc/%d/fd' % program.process.pid).iterdir())
+
+
 def test_a_write_that_hangs_keeps_no_answer_waiting(node):
     """As when the kernel moves gigabytes to other memory nodes: meanwhile pods come and go."""
-    with node.bridge(), node.daemon():
+    with node.bridge() as bridge, node.daemon():
         first = node.pod('first').ctr('c', 2000)
         wait_for(lambda: two_cpus(first))
         mine, path = first.read('cpuset.cpus'), node.mounts['cpuset'] / first.path / 'cpuset.cpus'
-        path.unlink()
-        os.mkfifo(path)
-        time.sleep(1)  # it is looked at every 300 ms
+        # The end held here lets every open of the file succeed at once, and every read wait for what is written below: bridge and daemon read it.
+        os.mkfifo(node.dir / 'fifo')
+        held = os.open(node.dir / 'fifo', os.O_RDWR | os.O_NONBLOCK)
+        os.rename(node.dir / 'fifo', path)
+        wait_for(lambda: has_open(bridge, path))
         second = node.pod('second').ctr('c', 2000)
         wait_for(lambda: {c['full_name'] for c in node.ctl('containers')} == {'default/first/c', 'default/second/c'})
         node.pod('third', 'burstable').remove()
         wait_for(lambda: len(node.ctl('pods')) == 2)
         time.sleep(0.5)
         assert second.read('cpuset.cpus') == ALL or not second.read('cpuset.cpus'), 'writes go in order'
-        with open(path, 'w') as f:
-            f.write(mine + '\n')
-        path.unlink()
-        first.write('cpuset.cpus', mine)
-        wait_for(lambda: two_cpus(second))
+        first.write('cpuset.cpus', mine)  # another file in its place
+        wait_for(lambda: os.write(held, b'\n') and two_cpus(second))
+        os.close(held)
 
 
 def test_what_is_refused_is_managed_when_there_is_room(node):

@@ -6,7 +6,7 @@ import pytest
 
 from dra import allocated
 from simnode import BUILD, ctr, eventually
-from test_controllers import add_resctrl, get
+from test_controllers import CLASS_KEY, add_resctrl, status_of
 from test_cluster import NODE
 from test_dra import BALLOONS, CLAIMS, OTHER, POD, STATIC, TOPOLOGY_AWARE, cdi, claims, ids, of_nodes, policies  # pylint: disable=unused-import
 from test_history import events
@@ -28,8 +28,10 @@ def has_class(c, name, group='nri-rp.gold'):
 
 
 def ready(c):
-    """The groups have been set up, so that containers can begin in them."""
-    eventually(lambda: 'L3:0=3ff;1=3ff' in get(c.node, 'sys/fs/resctrl/nri-rp.gold/schemata'))
+    """The groups have been set up, so that containers can begin in them: after that, a container without a cgroup fails."""
+    c.node.create('early', ctr('c0'), annotations={CLASS_KEY: 'gold'})
+    eventually(lambda: status_of(c.node, 'rdt')['failed'] == 1)
+    c.node.delete('early')
 
 
 def test_class_that_can_be_claimed(claims):

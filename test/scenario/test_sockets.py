@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 import pytest
 
@@ -90,9 +89,8 @@ def test_a_siege_of_the_daemon(make_node, many_files):
     with besieged(node.paths['control'], metrics, agent) as come:
         assert len(come) > 300
         for i in range(20):
-            start = time.monotonic()
             node.create('p%d' % i, ctr('c', '100m/-'))
-            assert time.monotonic() - start < 2, 'the runtime would have dropped us'
+            node.check()  # the runtime drops a plugin without an answer
         node.create('own', ctr('o', '2', '64Mi'))
         node.expect('count(cpus(own/o)) == 2')
     eventually(lambda: descriptors(pid) <= before + 2)

@@ -174,12 +174,12 @@ def test_failing_update_delays_no_other_container(make_node):
     node.fail_updates('p7/c')
     node.config(STATIC)
     node.expect('disjoint(a0, p0/c)', 'disjoint(a0, p39/c)')
-    node.log('p7/c.*retrying in 4000 ms', within='20s')
+    node.log('p7/c.*retrying in 8000 ms', within='40s')
     before = node.status()['unsolicited']
     began = time.monotonic()
     node.config({'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}})
     node.expect('count(cpus(p0/c)) < 14', 'count(cpus(p39/c)) < 14')
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 6, 'not with the next attempt'
     node.settle(300)
     assert node.status()['unsolicited'] - before <= 4
     node.fail_updates()
