@@ -56,7 +56,7 @@ def test_a_killed_daemon_is_reported_and_its_return(cluster):
     since = c.api.find('nodes', None, NODE)['status']['conditions'][-1]['lastTransitionTime']
     c.node.run('kill')
     within(10, lambda: condition(c) == ('False', 'DaemonAway'))
-    within(2, lambda: taints(c) == [TAINT])
+    eventually(lambda: taints(c) == [TAINT])
     # an agent that starts meanwhile leaves both
     c.agent.kill()
     c.agent.start()
@@ -64,7 +64,7 @@ def test_a_killed_daemon_is_reported_and_its_return(cluster):
     assert condition(c) == ('False', 'DaemonAway') and taints(c) == [TAINT]
     c.node.start()
     within(10, lambda: condition(c) == ('True', 'Placing'))
-    within(2, lambda: taints(c) == [])
+    eventually(lambda: taints(c) == [])
     assert c.api.find('nodes', None, NODE)['status']['conditions'][-1]['lastTransitionTime'] >= since
 
 
@@ -96,14 +96,14 @@ def test_a_restart_is_not_reported(cluster):
 
 
 def test_a_daemon_that_hangs_is_reported(cluster):
-    """The agent reports a daemon that hangs within ten seconds of its clock, before systemd's watchdog ends it."""
-    c = cluster(speed=2, taintWhenAway=True)
+    """The agent reports a daemon that hangs before the daemon's own watchdog ends it, after four seconds."""
+    c = cluster(speed=4, taintWhenAway=True)
     eventually(lambda: condition(c) == ('True', 'Placing'))
     pid = c.node.status()['pid']
     os.kill(pid, signal.SIGSTOP)
     try:
-        within(10 / 2, lambda: condition(c) == ('False', 'DaemonHangs'))
-        within(2, lambda: taints(c) == [TAINT])
+        within(10, lambda: condition(c) == ('False', 'DaemonHangs'))
+        eventually(lambda: taints(c) == [TAINT])
     finally:
         os.kill(pid, signal.SIGCONT)
     within(10, lambda: condition(c) == ('True', 'Placing'))
