@@ -371,7 +371,8 @@ struct wishes *wishes_new(struct kube *k, const char *node)
 					     .method = "PATCH",
 					     .path = path,
 					     .content_type = KUBE_MERGE_PATCH,
-					     .interval_ms = WISHES_INTERVAL_MS};
+					     .interval_ms = WISHES_INTERVAL_MS,
+					     .versioned = true};
 	if (!w || !path) {
 		free(w);
 		return NULL;

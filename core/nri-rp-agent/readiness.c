@@ -39,6 +39,7 @@ struct readiness {
 	bool condition, taint;
 	const json_t *seen; /* the condition in node; NULL: none */
 	json_t *node; /* the Node as last seen; NULL: none */
+	bool newer; /* `node` is newer than the one that the taints were written for */
 	void (*retired)(void *arg);
 	void *retired_arg;
 	uint64_t retire_until_ms;
@@ -153,7 +154,7 @@ static void readiness_write_condition(const struct readiness *r)
  * all of them and the version of the Node that they were read from: the server refuses it if the
  * Node has changed since. The changed Node arrives by the watch and is compared again.
  */
-static void readiness_write_taint(const struct readiness *r)
+static void readiness_write_taint(struct readiness *r)
 {
 	json_t *version = json_object_get(json_object_get(r->node, "metadata"), "resourceVersion");
 	const json_t *others = readiness_taints(r);
@@ -168,6 +169,7 @@ static void readiness_write_taint(const struct readiness *r)
 	if (!ours)
 		(void)json_array_append_new(list, json_pack("{s:s, s:s}", "key", READINESS_TAINT,
 							    "effect", "NoSchedule"));
+	r->newer = false;
 	readiness_put(r->taints, "taints",
 		      json_pack("{s:{s:O*}, s:{s:o}}", "metadata", "resourceVersion", version,
 				"spec", "taints", list));
@@ -189,11 +191,12 @@ static void readiness_write(struct readiness *r)
 	}
 }
 
-/* Writes the taint again if the Node had changed since it was read. */
+/* Writes the taint again if a newer Node was seen since; else readiness_seen() does it. */
 static void readiness_wrote_taint(const struct kube_answer *answer, void *arg)
 {
-	if (answer->error == -EEXIST)
-		readiness_write(arg);
+	struct readiness *r = arg;
+	if (answer->error == -EEXIST && r->newer && readiness_taint_differs(r))
+		readiness_write_taint(r);
 }
 
 /* Returns true if the Node shows the readiness that was reported last. */
@@ -286,6 +289,7 @@ void readiness_seen(struct readiness *r, json_t *node)
 	const json_t *status = json_object_get(node, "status");
 	json_decref(r->node);
 	r->node = json_incref(node);
+	r->newer = true;
 	r->seen = item_of(json_object_get(status, "conditions"), "type", READINESS_CONDITION);
 	readiness_write(r);
 }
@@ -332,6 +336,7 @@ static struct writer *readiness_writer(struct kube *k, const char *what, const c
 					     .path = path,
 					     .content_type = type,
 					     .interval_ms = INTERVAL_MS,
+					     .versioned = written != NULL,
 					     .written = written,
 					     .arg = r};
 	return owned ? writer_new(k, &config) : NULL;

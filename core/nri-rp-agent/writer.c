@@ -16,7 +16,7 @@ struct writer {
 	const char *what, *missing;
 	char *method, *path, *content_type;
 	uint32_t interval_ms;
-	bool ends_with_it;
+	bool ends_with_it, versioned;
 	void (*written)(const struct kube_answer *answer, void *arg);
 	void *arg;
 	char *wanted; /* content to be written; NULL: nothing to write */
@@ -41,6 +41,7 @@ static void writer_wrote(const struct kube_answer *answer, void *arg)
 	bool denied = answer->error == -EACCES || answer->error == -ENOENT;
 	/* the caller sees the newer version, or the removal, through its watch */
 	bool overtaken = answer->error == -EEXIST || (answer->error == -ENOENT && w->ends_with_it);
+	const bool at_once = answer->error == -EEXIST && w->versioned;
 	const bool missing = answer->error == -ENOENT && !overtaken && w->missing;
 	_free_ char *text =
 		str_printf("%s%s%s", answer->text, missing ? "; " : "", missing ? w->missing : "");
@@ -58,12 +59,13 @@ static void writer_wrote(const struct kube_answer *answer, void *arg)
 		kube_backoff_reset(&w->backoff);
 		kube_set_written(w->kube, w->what);
 	}
-	w->next_ms = clock_ms() + w->interval_ms;
+	w->next_ms = clock_ms() + (at_once ? 0 : w->interval_ms);
 	w->wanted_again = false;
 	if (w->wanted)
-		writer_later(w, denied		? clock_ms() + kube_backoff_denied_ms(&w->backoff)
-				: answer->error ? clock_ms() + kube_backoff_next_ms(&w->backoff)
-						: w->next_ms);
+		writer_later(w, denied ? clock_ms() + kube_backoff_denied_ms(&w->backoff)
+				: answer->error && !at_once
+					? clock_ms() + kube_backoff_next_ms(&w->backoff)
+					: w->next_ms);
 	if (w->written)
 		w->written(answer, w->arg);
 }
@@ -117,6 +119,7 @@ struct writer *writer_new(struct kube *k, const struct writer_config *config)
 	w->what = config->what;
 	w->missing = config->missing;
 	w->ends_with_it = config->ends_with_it;
+	w->versioned = config->versioned;
 	w->interval_ms = config->interval_ms;
 	w->written = config->written;
 	w->arg = config->arg;

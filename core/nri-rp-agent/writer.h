@@ -18,6 +18,7 @@ struct writer_config {
 	uint32_t interval_ms; /* minimum time between two writes */
 	const char *missing; /* advice if the server does not have the kind; a constant, or NULL */
 	bool ends_with_it; /* drop the write if the object does not exist */
+	bool versioned; /* writes name a version: no interval follows one that is refused for it */
 	/* Called after each attempt; may be NULL. Must not free the writer. */
 	void (*written)(const struct kube_answer *answer, void *arg);
 	void *arg;

@@ -186,6 +186,21 @@ def test_taints_of_others_stay(cluster):
     eventually(lambda: taints(c) == others)
 
 
+def test_a_taint_is_removed_at_once_from_a_node_that_changes(cluster):
+    """A write that is refused for its version is repeated with the next version, without the second between two writes."""
+    c = cluster()
+    eventually(lambda: condition(c) == ('True', 'Placing'))
+
+    def overtake(handler):
+        with c.api.lock:
+            c.api.put('nodes', None, NODE, c.api.find('nodes', None, NODE))
+        handler.fail(409, 'the object has been modified')
+    c.api.fault(overtake, times=6, when=lambda method, path, query: method == 'PATCH' and path.endswith('/nodes/%s' % NODE))
+    with c.api.lock:
+        c.api.put('nodes', None, NODE, {**c.api.find('nodes', None, NODE), 'spec': {'taints': [TAINT]}})
+    within(4, lambda: not taints(c))
+
+
 def test_the_condition_can_be_switched_off(cluster):
     c = cluster()
     eventually(lambda: condition(c) == ('True', 'Placing'))
