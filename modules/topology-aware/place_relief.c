@@ -73,7 +73,7 @@ static bool is_fixed(const struct grant *g)
 
 static bool has_isolated(const struct rp_plan *p, const struct grant *g)
 {
-	return rp_ids_overlap(cpus_ids(g->exclusive), rp_ids_of(&p->isolated));
+	return g->exclusive && rp_ids_overlap(cpus_ids(g->exclusive), rp_ids_of(&p->isolated));
 }
 
 /* Returns the unit that contains the pool; n_units: none does. The units are in ascending order. */
