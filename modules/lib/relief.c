@@ -138,10 +138,20 @@ static void search_step(struct search *s, uint32_t left, uint32_t unit_before, u
 	}
 }
 
+static int64_t rank_of(int64_t size, int64_t part)
+{
+	return size >= part ? size : INT64_MAX - size;
+}
+
+/* Returns the size that the largest of the containers that leave a unit has at least. */
+static int64_t rank_part(int64_t lacks, uint32_t moves)
+{
+	return moves ? (lacks + moves - 1) / moves : lacks;
+}
+
 int64_t relief_rank(int64_t size, int64_t lacks, uint32_t moves)
 {
-	int64_t part = moves ? (lacks + moves - 1) / moves : lacks;
-	return size >= part ? size : INT64_MAX - size;
+	return rank_of(size, rank_part(lacks, moves));
 }
 
 /* Returns relief_rank() of an item. The amount that lacks is the wanted size minus what is free in
@@ -211,7 +221,7 @@ void relief_offer(struct relief_question *q, uint32_t unit, int64_t size, uint64
 	struct relief_candidates *c = &q->candidates[unit];
 	if (c->all)
 		return;
-	const struct relief_candidate new = {relief_rank(size, c->lacks, c->max_moves), size, key};
+	const struct relief_candidate new = {rank_of(size, c->part), size, key};
 	uint32_t at = c->n;
 	if (c->last.key && !candidate_precedes(&c->last, &new))
 		return;
@@ -247,8 +257,8 @@ static void candidates_check(struct relief_question *q, uint32_t unit)
 int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uint32_t max_moves)
 {
 	for (uint32_t i = 0; i < q->n_units; i++)
-		q->candidates[i] = (struct relief_candidates){.lacks = size - q->units[i].free,
-							      .max_moves = max_moves};
+		q->candidates[i] = (struct relief_candidates){
+			.part = rank_part(size - q->units[i].free, max_moves)};
 	for (bool more = true; more;) {
 		more = false;
 		q->offer(q->ctx, q);

@@ -84,8 +84,7 @@ struct relief_candidate {
 
 /* The best candidates of a unit that were not checked before, by relief_rank() and key. */
 struct relief_candidates {
-	int64_t lacks;
-	uint32_t max_moves;
+	int64_t part; /* size from which relief_rank() prefers small containers */
 	struct relief_candidate list[RELIEF_CANDIDATES_MAX], last; /* last: the last checked one */
 	uint32_t n, n_items;
 	bool all; /* the list is complete: no further candidates are added */

@@ -283,8 +283,8 @@ int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request
 	uint32_t n_noted = inst->relief.n_noted;
 	if (!s->moves || !is_spread(inst->plan, *ret))
 		return 0;
-	inst->relief.waits = true;
 	if (s->at != RELIEF_ADMISSION) {
+		inst->relief.waits = true;
 		modhost_note_line(&inst->h, r->info.ctr, "waits for room in one NUMA node");
 		return 0;
 	}
@@ -301,6 +301,7 @@ int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request
 	if (e != -RP_ENOSPC)
 		return e;
 	*r = fresh;
+	inst->relief.waits = true;
 	inst->relief.counters.failed++;
 	e = take_back(inst, n_log, 0, n_noted);
 	if (!e)
