@@ -148,7 +148,7 @@ $(O)/bench/noop $(O)/bench/bench $(O)/bench/relief $(O)/test/judge/judge:
 bench: all $(O)/bench/noop $(O)/bench/bench ## what nri-rpd costs beside a plugin that does nothing
 	$(Q)test/bench/run $(O) $(BENCH_MACHINE) $(BENCH_LIVE) $(BENCH_CYCLES) $(BENCH_NAMED) $(BENCH_POLICIES)
 
-bench-relief: all $(O)/bench/relief ## what three moves for one container cost beside 1,023 others
+bench-relief: all $(O)/bench/relief ## what three moves for one container cost beside 1,000 others
 	$(Q)test/bench/relief.sh $(O)
 
 bench-bridge: all $(O)/bench/noop ## what nri-rp-bridge costs beside calls without it

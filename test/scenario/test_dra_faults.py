@@ -200,9 +200,9 @@ def test_comparison_of_many_claims_delays_nothing(claims):
     eventually(lambda: compared and c.api.find(SLICES, None, SLICE))
     assert len(compared) == 1
     over.set()
-    # one that is released meanwhile is not allocated again
+    # one that is released meanwhile is not allocated again; a comparison that fails is repeated after a minute
     eventually(lambda: c.released(all_claims[0]))
-    eventually(lambda: c.node.ctl('claims') == [] and not c.files())
+    eventually(lambda: c.node.ctl('claims') == [] and not c.files(), 90)
 
 
 def test_pod_that_joins_a_prepared_claim(claims):

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from operator_tools import ctl, ctl_json, free_port, http_get
-from simnode import SimError, cpuset, ctr
+from simnode import SimError, cpuset, ctr, eventually
 
 RESERVED = {'reservedResources': {'cpu': 'cpuset:0'}}
 POLICIES = {
@@ -164,7 +164,8 @@ def test_a_plan_of_relief_moves_nobody(full, tmp_path):
     node.config(settings('topology-aware', at='rebalance'))
     assert node.places() == before
     moved = ctl_json(node, 'rebalance')
-    assert moved and nodes(node, 'w') == {1} and nodes(node, 'b') == {2}
+    assert moved
+    eventually(lambda: nodes(node, 'w') == {1} and nodes(node, 'b') == {2})
 
 
 def test_the_pictures_of_the_manual_are_the_simulators():
