@@ -67,9 +67,11 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 /* Saves an image before the old plan is freed, because the state refers to that plan. */
 static void leave(struct rp_instance *inst)
 {
-	if (inst->state && image_write(inst->state, &inst->before))
+	if (inst->state && image_write(inst->state, &inst->before)) {
+		bytes_reset(&inst->before); /* no part of an image is restored */
 		modhost_log(&inst->h, RP_LOG_ERROR, 0,
 			    "out of memory: placing all containers again");
+	}
 	inst->state = state_free(inst->state);
 }
 

@@ -23,8 +23,8 @@ void *arena_alloc(struct arena *a, size_t size);
 void *arena_array(struct arena *a, size_t n, size_t size);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
-char *arena_text(struct arena *a, const void *s,
-		 size_t len); /* copies `len` bytes and adds a NUL */
+/* Copies `len` bytes and adds a NUL. */
+char *arena_text(struct arena *a, const void *s, size_t len);
 void *arena_memdup(struct arena *a, const void *data, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -39,8 +39,7 @@ void json_kint(struct json *j, const char *key, int64_t v);
 void json_kuint(struct json *j, const char *key, uint64_t v);
 void json_kbool(struct json *j, const char *key, bool v);
 
-/* Writes up to nine members of a struct, each with its name as key: JSON_MEMBERS(j, pod, name, id).
- */
+/* Writes up to nine members of a struct by their names: JSON_MEMBERS(j, pod, name, id). */
 #define JSON_MEMBERS(j, s, ...)                                                                    \
 	do {                                                                                       \
 		JSON_PICK(__VA_ARGS__, JSON_9, JSON_8, JSON_7, JSON_6, JSON_5, JSON_4, JSON_3,     \
