@@ -5,8 +5,7 @@
  * each object tells whether it is active, and for which containers. Objects of CRI Resource Manager
  * (group criresmgr.intel.com) are included.
  */
-#ifndef NRI_RP_AGENT_ADJUST_H
-#define NRI_RP_AGENT_ADJUST_H
+#pragma once
 
 #include <jansson.h>
 
@@ -29,5 +28,3 @@ void adjust_daemon_connected(struct adjust *a);
  * `want`, which may be null values; NULL: they are equal. The caller owns the results. */
 json_t *adjust_item(const json_t *object, const char *key, const char *node);
 json_t *adjust_merge(json_t *has, json_t *want);
-
-#endif

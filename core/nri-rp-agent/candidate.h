@@ -13,8 +13,7 @@
  * resource precedes a ConfigMap. Of several kinds with the same name the one created last is
  * chosen, so that a change of the policy takes effect when its resource is created.
  */
-#ifndef NRI_RP_AGENT_CHOICE_H
-#define NRI_RP_AGENT_CHOICE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -52,5 +51,3 @@ bool candidate_selects(const struct candidate *c, const json_t *labels);
 bool candidate_same(const struct candidate *a, const struct candidate *b);
 /* Returns the preferred candidate of two on one level. Both may be NULL. */
 const struct candidate *candidate_better(const struct candidate *a, const struct candidate *b);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resources of the Node that devices of claims have by size, and their names in the capacity of a
  * device, which the API server requires to be C identifiers. */
-#ifndef NRI_RP_AGENT_CAPACITY_H
-#define NRI_RP_AGENT_CAPACITY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ static const struct capacity_size {
 	{"hugepages-2Mi", "hugepages2Mi", 2},
 	{"hugepages-1Gi", "hugepages1Gi", 1024},
 };
-
-#endif

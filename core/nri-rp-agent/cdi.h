@@ -4,8 +4,7 @@
  * device by it, and reports the device to nri-rpd. The file also remembers the claim's name for the
  * next run of the agent.
  */
-#ifndef NRI_RP_AGENT_CDI_H
-#define NRI_RP_AGENT_CDI_H
+#pragma once
 
 #include "core/lib/util/err.h"
 
@@ -22,5 +21,3 @@ int cdi_remove(const char *dir, const char *uid, struct err *err);
 /* Calls fn for the claim of each file. Files without a claim's name are skipped. */
 void cdi_each(const char *dir,
 	      void (*fn)(const char *uid, const char *ns, const char *name, void *arg), void *arg);
-
-#endif

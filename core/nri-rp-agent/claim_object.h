@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the devices of this node that are allocated to a ResourceClaim of the API server. */
-#ifndef NRI_RP_AGENT_CLAIM_OBJECT_H
-#define NRI_RP_AGENT_CLAIM_OBJECT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct claim_object {
  * driver and pool; -EINVAL: the allocation is not valid. */
 int claim_object_read(const json_t *object, const char *uid, const char *driver, const char *pool,
 		      struct claim_object *ret, struct err *err);
-
-#endif

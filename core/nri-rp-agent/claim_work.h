@@ -5,8 +5,7 @@
  * and its file is removed. Both may be repeated. After a start all claims that the daemon or a CDI
  * file knows are compared with the API server: those that exist no more are released.
  */
-#ifndef NRI_RP_AGENT_CLAIM_WORK_H
-#define NRI_RP_AGENT_CLAIM_WORK_H
+#pragma once
 
 #include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/link.h"
@@ -35,5 +34,3 @@ void claim_work_check(struct claim_work *w, const Agent__Claim *m, struct rpc_re
 /* Compares all claims of the daemon and all CDI files with the API server, and releases those whose
  * claim was deleted. */
 void claim_work_reconcile(struct claim_work *w);
-
-#endif

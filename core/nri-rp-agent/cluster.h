@@ -5,8 +5,7 @@
  *
  * Addresses and credentials of the API server, and HTTP, are in core/lib/kube.
  */
-#ifndef NRI_RP_AGENT_CLUSTER_H
-#define NRI_RP_AGENT_CLUSTER_H
+#pragma once
 
 #include "core/nri-rp-agent/link.h"
 
@@ -39,5 +38,3 @@ struct cluster *cluster_free(struct cluster *c);
 /* Writes final states before the agent stops. Calls done, possibly before it returns, when they are
  * written or cannot be. */
 void cluster_retire(struct cluster *c, void (*done)(void *arg), void *arg);
-
-#endif

@@ -4,8 +4,7 @@
  * and writes the outcome back (object_status.h). Objects are ConfigMaps and custom resources of all
  * kinds in the group config.nri.
  */
-#ifndef NRI_RP_AGENT_CONFIGS_H
-#define NRI_RP_AGENT_CONFIGS_H
+#pragma once
 
 #include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/link.h"
@@ -34,5 +33,3 @@ void configs_daemon_connected(struct configs *c);
 /* Withdraws the statuses before the agent stops. Calls done, possibly before it returns, when they
  * are written or cannot be. */
 void configs_retire(struct configs *c, void (*done)(void *arg), void *arg);
-
-#endif

@@ -5,8 +5,7 @@
  *   configs.c          kinds, the choice of a configuration, and the daemon's answers
  *   configs_objects.c  the watched objects of a kind
  */
-#ifndef NRI_RP_AGENT_CONFIGS_INTERNAL_H
-#define NRI_RP_AGENT_CONFIGS_INTERNAL_H
+#pragma once
 
 #include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rp-agent/candidate.h"
@@ -101,5 +100,3 @@ void slot_use(struct slot *s);
 /* Begins to watch the objects of a level. A watch that the level has ends first. -ENOMEM. */
 int slot_open(struct kind *k, enum level level);
 void slot_close(struct slot *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Converts the kubelet's data about pods for the daemon: for each resource of a container the nodes
  * of its devices, and the devices of its claims. */
-#ifndef NRI_RP_AGENT_DEVICES_H
-#define NRI_RP_AGENT_DEVICES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ static inline bool devices_any(const Agent__PodDevices *pod)
 {
 	return pod->n_containers > 0;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * The driver runs while the daemon's dra.enabled is set. After that it stays registered until the
  * kubelet has unprepared all claims.
  */
-#ifndef NRI_RP_AGENT_DRA_H
-#define NRI_RP_AGENT_DRA_H
+#pragma once
 
 #include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/link.h"
@@ -37,5 +36,3 @@ void dra_check_claim(struct dra *d, const Agent__Claim *m, struct rpc_request *r
 void dra_daemon_connected(struct dra *d);
 /* Call with each version of the Node. */
 void dra_node_seen(struct dra *d, const json_t *node);
-
-#endif

@@ -4,8 +4,7 @@
  * identifies the pod. Each request is answered once and not repeated here: the caller may send it
  * again.
  */
-#ifndef NRI_RP_AGENT_EVICT_H
-#define NRI_RP_AGENT_EVICT_H
+#pragma once
 
 #include "core/nri-rp-agent/kube.h"
 #include "core/lib/wire/rpc.h"
@@ -20,5 +19,3 @@ struct evict *evict_new(struct kube *k); /* NULL: no memory */
 struct evict *evict_free(struct evict *e);
 /* Serves an eviction request; answers req, possibly later. */
 void evict_serve(struct evict *e, const Agent__EvictRequest *m, struct rpc_request *req);
-
-#endif

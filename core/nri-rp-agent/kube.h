@@ -4,8 +4,7 @@
  * server asks for a delay (429, or 503 with Retry-After), all requests wait for it, and the delayed
  * request is repeated.
  */
-#ifndef NRI_RP_AGENT_KUBE_H
-#define NRI_RP_AGENT_KUBE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -117,5 +116,3 @@ uint32_t kube_backoff_denied_ms(struct kube_backoff *b);
 #define DENIED_SOON 5u
 #define DENIED_MS 20000u
 void kube_backoff_reset(struct kube_backoff *b);
-
-#endif

@@ -3,8 +3,7 @@
  * Calls to the kubelet's socket on the loop. The connection is opened by the first call and again
  * after it has ended. If the kubelet is not reachable, the call fails.
  */
-#ifndef NRI_RP_AGENT_KUBELET_H
-#define NRI_RP_AGENT_KUBELET_H
+#pragma once
 
 #include "core/lib/grpc/call.h"
 #include "core/lib/util/loop.h"
@@ -34,5 +33,3 @@ int kubelet_watch(struct kubelet *k, const char *path, const ProtobufCMessage *m
 /* Returns the number of the connection, from 1. Each connection may be to another kubelet
  * process. */
 unsigned kubelet_connection(const struct kubelet *k);
-
-#endif

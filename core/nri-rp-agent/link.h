@@ -5,8 +5,7 @@
  * side that connects for two reasons: the daemon, which is root, opens no path made by another
  * user, and it identifies the agent by the credentials of a connection to its own socket.
  */
-#ifndef NRI_RP_AGENT_LINK_H
-#define NRI_RP_AGENT_LINK_H
+#pragma once
 
 #include "core/nri-rp-agent/podres.h"
 #include "core/lib/wire/rpc.h"
@@ -49,5 +48,3 @@ void link_connect(struct link *l);
 /* Calls the daemon like rpc_call; -ENOTCONN: not registered. */
 int link_call(struct link *l, const char *method, const ProtobufCMessage *msg, uint64_t timeout_ms,
 	      rpc_done done, void *arg);
-
-#endif

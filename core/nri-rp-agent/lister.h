@@ -5,8 +5,7 @@
  * Each call asks the daemon and, if configured, the kubelet for devices. If either fails, so does
  * the call.
  */
-#ifndef NRI_RP_AGENT_LISTER_H
-#define NRI_RP_AGENT_LISTER_H
+#pragma once
 
 #include "core/nri-rp-agent/link.h"
 #include "core/lib/util/err.h"
@@ -26,5 +25,3 @@ struct lister_config {
 
 int lister_new(const struct lister_config *config, struct lister **ret, struct err *err);
 struct lister *lister_free(struct lister *l); /* accepts NULL; returns NULL */
-
-#endif

@@ -5,8 +5,7 @@
  * lists are included with their devices, because programs that count devices must not miss any. An
  * invalid answer is rejected as a whole, and err says why.
  */
-#ifndef NRI_RP_AGENT_LISTMSG_H
-#define NRI_RP_AGENT_LISTMSG_H
+#pragma once
 
 #include "core/lib/util/arena.h"
 #include "core/lib/util/err.h"
@@ -31,5 +30,3 @@ int listmsg_pods(struct arena *a, const struct listmsg_bytes *daemon,
 int listmsg_allocatable(struct arena *a, const struct listmsg_bytes *daemon,
 			const struct listmsg_bytes *kubelet, Podresources__ServedAllocatable *ret,
 			struct err *err);
-
-#endif

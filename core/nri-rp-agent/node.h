@@ -3,8 +3,7 @@
  * Sends this node's object to the daemon: only the fields that the daemon needs, and only if they
  * have changed. The Node itself changes every few minutes by the kubelet's reports of its health.
  */
-#ifndef NRI_RP_AGENT_NODE_H
-#define NRI_RP_AGENT_NODE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -24,5 +23,3 @@ void node_feed_daemon_connected(struct node_feed *f);
  * parts are omitted. */
 struct arena;
 int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret);
-
-#endif

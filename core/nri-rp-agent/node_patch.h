@@ -9,8 +9,7 @@
  * Each write is for one version of the Node. The server refuses it if that is not the latest
  * version; the next version then determines what to write.
  */
-#ifndef NRI_RP_AGENT_WISHES_H
-#define NRI_RP_AGENT_WISHES_H
+#pragma once
 
 #include <jansson.h>
 
@@ -37,5 +36,3 @@ bool wishes_recorded(const json_t *node, const char *resource);
  * sentence; "": none. -ENOMEM.
  */
 int wishes_patch(json_t *node, json_t *wanted, json_t **ret, char *foreign);
-
-#endif

@@ -5,8 +5,7 @@
  * Node. When another object becomes the node's configuration, this node's entry in the previous one
  * is removed.
  */
-#ifndef NRI_RP_AGENT_VERDICT_H
-#define NRI_RP_AGENT_VERDICT_H
+#pragma once
 
 #include "core/nri-rp-agent/candidate.h"
 #include "core/nri-rp-agent/kube.h"
@@ -29,5 +28,3 @@ void verdicts_release(struct verdicts *v, const char *plural, const struct candi
 /* Removes the entry of this node. */
 void verdicts_withdraw(struct verdicts *v);
 bool verdicts_idle(const struct verdicts *v); /* Returns true if no write is pending. */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Command line of nri-rp-agent. */
-#ifndef NRI_RP_AGENT_OPTIONS_H
-#define NRI_RP_AGENT_OPTIONS_H
+#pragma once
 
 #include "core/lib/util/cmdline.h"
 #include "core/lib/util/log.h"
@@ -21,5 +20,3 @@ struct options {
 };
 
 enum options_result options_parse(int argc, char **argv, struct options *ret);
-
-#endif

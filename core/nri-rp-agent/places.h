@@ -4,8 +4,7 @@
  * this node: its NUMA node, else its PCI address or PCIe root, which the daemon looks up in sysfs.
  * Only these are stored; the watch selects the slices of this node.
  */
-#ifndef NRI_RP_AGENT_PLACES_H
-#define NRI_RP_AGENT_PLACES_H
+#pragma once
 
 #include "core/nri-rp-agent/kube.h"
 #include "proto/agent.pb-c.h"
@@ -28,5 +27,3 @@ void places_locate(struct places *s, const Agent__PodDevices *pod);
 
 /* For tests: records a slice, or removes it. */
 void places_take(struct places *s, const json_t *object, bool gone);
-
-#endif

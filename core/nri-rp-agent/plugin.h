@@ -10,8 +10,7 @@
  *
  * Plugins recorded by an earlier agent process begin as stopped.
  */
-#ifndef NRI_RP_AGENT_PLUGIN_H
-#define NRI_RP_AGENT_PLUGIN_H
+#pragma once
 
 #include "core/lib/grpc/call.h"
 #include "core/lib/util/loop.h"
@@ -59,5 +58,3 @@ bool plugin_connected(const struct plugin *p);
 uint64_t plugin_stopped_ms(const struct plugin *p);
 /* Describes the plugin for the daemon; valid until something changes. */
 void plugin_describe(const struct plugin *p, Agent__Plugin *ret);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef NRI_RP_AGENT_PLUGINASK_H
-#define NRI_RP_AGENT_PLUGINASK_H
+#pragma once
 
 #include "core/nri-rp-agent/plugins.h"
 
@@ -10,5 +9,3 @@ bool ask_serve(struct plugins *p, struct rpc_request *req);
 /* Requests a plugin's allocations and sends them to the daemon for comparison with the existing
  * pods. */
 void ask_sweep(struct known_plugin *k);
-
-#endif

@@ -4,8 +4,7 @@
  * for the daemon. Plugins are not trusted: an answer that exceeds a limit or is invalid is rejected
  * as a whole, and err says why.
  */
-#ifndef NRI_RP_AGENT_PLUGINMSG_H
-#define NRI_RP_AGENT_PLUGINMSG_H
+#pragma once
 
 #include "core/lib/util/grants.h"
 #include "core/lib/util/arena.h"
@@ -43,5 +42,3 @@ int pluginmsg_pods(struct arena *a, const struct packed *answer, const char *res
 
 int pluginmsg_pack(struct arena *a, const ProtobufCMessage *m, struct packed *ret);
 int pluginmsg_pack_grants(struct arena *a, const struct grant_list *list, struct packed *ret);
-
-#endif

@@ -13,8 +13,7 @@
  * have a plugin before the plugins register again. Allocations are stored by the daemon and the
  * plugins.
  */
-#ifndef NRI_RP_AGENT_PLUGINS_H
-#define NRI_RP_AGENT_PLUGINS_H
+#pragma once
 
 #include "core/nri-rp-agent/plugin.h"
 #include "core/lib/util/err.h"
@@ -66,5 +65,3 @@ struct known_plugin {
 struct known_plugin *plugins_find(struct plugins *p, const char *resource);
 struct known_plugin *plugins_first(struct plugins *p);
 struct link *plugins_link(struct plugins *p);
-
-#endif

@@ -8,8 +8,7 @@
  * pod that the daemon reports as ended is forgotten, and lists about it are ignored until the pod
  * is requested again.
  */
-#ifndef NRI_RP_AGENT_PODRES_H
-#define NRI_RP_AGENT_PODRES_H
+#pragma once
 
 #include "core/nri-rp-agent/kubelet.h"
 #include "proto/agent.pb-c.h"
@@ -47,5 +46,3 @@ void podres_list(struct podres *p, void (*done)(const struct podres_list *result
 void podres_set_claims(struct podres *p, bool wanted, struct kube *k, const char *node);
 /* Call when a pod has ended. */
 void podres_forget(struct podres *p, const char *ns, const char *name);
-
-#endif

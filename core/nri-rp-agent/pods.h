@@ -8,8 +8,7 @@
  * configuration says (agent.podSource). With `auto` the API server is watched while the kubelet
  * does not serve its pods.
  */
-#ifndef NRI_RP_AGENT_PODS_H
-#define NRI_RP_AGENT_PODS_H
+#pragma once
 
 #include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/link.h"
@@ -33,5 +32,3 @@ struct pod_feed *pod_feed_free(struct pod_feed *f); /* accepts NULL; returns NUL
 /* Call when the daemon has connected, or connected again. source: "auto", "kubelet" or "apiserver";
  * "": a peer without this key, for which the API server is watched. */
 void pod_feed_daemon_connected(struct pod_feed *f, const char *source);
-
-#endif

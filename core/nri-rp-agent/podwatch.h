@@ -10,8 +10,7 @@
  * WATCH_DENIED reports each failure with its cause. A stream is ended and opened again after
  * PODWATCH_STREAM_S, which detects a kubelet that hangs.
  */
-#ifndef NRI_RP_AGENT_PODWATCH_H
-#define NRI_RP_AGENT_PODWATCH_H
+#pragma once
 
 #include "core/lib/util/loop.h"
 #include "core/nri-rp-agent/watch.h"
@@ -28,5 +27,3 @@ struct podwatch *podwatch_free(struct podwatch *w); /* accepts NULL; returns NUL
 /* Converts a pod of core/v1 to its JSON form, reduced to the fields that kube_pod() reads. NULL: it
  * is malformed, or there is no memory. */
 json_t *podwatch_json(const uint8_t *data, size_t n);
-
-#endif

@@ -5,8 +5,7 @@
  * starts sets extended resources that it does not know to 0; they are written again as soon as this
  * is seen.
  */
-#ifndef NRI_RP_AGENT_PUBLISHED_H
-#define NRI_RP_AGENT_PUBLISHED_H
+#pragma once
 
 #include <jansson.h>
 
@@ -30,5 +29,3 @@ struct published *published_free(struct published *n); /* accepts NULL; returns 
 int published_take(struct published *n, const Agent__PublishedRequest *m);
 /* Call with each version of the Node. */
 void published_seen(struct published *n, json_t *object);
-
-#endif

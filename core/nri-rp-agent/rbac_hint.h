@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the remedy for a refusal by the API server: a missing rule of a role, or a missing kind. */
-#ifndef NRI_RP_AGENT_RIGHTS_H
-#define NRI_RP_AGENT_RIGHTS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@
  * list or of a kind's object; "" for other answers.
  */
 void rights_remedy(const char *method, const char *path, unsigned status, char *ret, size_t size);
-
-#endif

@@ -7,8 +7,7 @@
  * connected and answers; a short absence, such as a restart, changes nothing. The taint is also
  * removed if another program set it, such as a kubelet with --register-with-taints.
  */
-#ifndef NRI_RP_AGENT_READINESS_H
-#define NRI_RP_AGENT_READINESS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -37,5 +36,3 @@ void readiness_lost(struct readiness *r);
 void readiness_seen(struct readiness *r, json_t *node);
 /* Reports that the agent stops. Calls done when this is written or cannot be. */
 void readiness_retire(struct readiness *r, void (*done)(void *arg), void *arg);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes events of pods and of the node for users of kubectl, each once. Temporary failures are
  * retried with growing delays; events that the server refuses for good are lost. */
-#ifndef NRI_RP_AGENT_REPORT_H
-#define NRI_RP_AGENT_REPORT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -26,5 +25,3 @@ struct report *report_new(struct kube *k, const char *node, void (*changed)(void
 struct report_counts report_counts(const struct report *r);
 struct report *report_free(struct report *r); /* accepts NULL; returns NULL */
 void report_tell(struct report *r, const Agent__TellRequest *m);
-
-#endif

@@ -3,8 +3,7 @@
  * Publishes the policy's devices in one ResourceSlice of this node, which the Node owns. Each
  * change has a new generation of the pool. A slice that another client deletes is written again.
  */
-#ifndef NRI_RP_AGENT_SLICES_H
-#define NRI_RP_AGENT_SLICES_H
+#pragma once
 
 #include "core/nri-rp-agent/kube.h"
 #include "proto/agent.pb-c.h"
@@ -23,5 +22,3 @@ int slices_take(struct slices *s, const Agent__PublishedRequest *m);
 void slices_withdraw(struct slices *s);
 /* Call with each version of the Node. */
 void slices_node_seen(struct slices *s, const json_t *node);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server side of gRPC calls with one message in each direction, answered at once or later. */
-#ifndef NRI_RP_AGENT_UNARY_H
-#define NRI_RP_AGENT_UNARY_H
+#pragma once
 
 #include "core/lib/grpc/served.h"
 
@@ -22,5 +21,3 @@ void unary_accept(const struct unary_service *service, struct h2_stream *s,
 		  const struct h2_fields *fields, bool last);
 void unary_answer(struct unary *u, const ProtobufCMessage *msg);
 void unary_fail(struct unary *u, enum grpc_status status, const char *text);
-
-#endif

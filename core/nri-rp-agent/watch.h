@@ -10,8 +10,7 @@
  *      │   └── failed ──▶ RESTING ◀─ failed ┘
  *      └─────────────────── ┘   back-off; longer without the right, or if the kind does not exist
  */
-#ifndef NRI_RP_AGENT_WATCH_H
-#define NRI_RP_AGENT_WATCH_H
+#pragma once
 
 #include "core/nri-rp-agent/kube.h"
 
@@ -72,5 +71,3 @@ struct watch_message {
 };
 /* Parses a line of the stream. Returns 0, or -EBADMSG if the line is not an event. */
 int watch_parse(const char *text, size_t n, struct watch_message *ret);
-
-#endif

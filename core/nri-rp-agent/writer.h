@@ -5,8 +5,7 @@
  * replaced. A write for a version of the object (metadata.resourceVersion) that is no longer the
  * latest is dropped.
  */
-#ifndef NRI_RP_AGENT_WRITER_H
-#define NRI_RP_AGENT_WRITER_H
+#pragma once
 
 #include "core/nri-rp-agent/kube.h"
 
@@ -30,5 +29,3 @@ struct writer *writer_free(struct writer *w); /* accepts NULL; returns NULL */
 int writer_put(struct writer *w, const char *body);
 bool writer_idle(const struct writer *w); /* all wanted content has been written or was refused */
 bool writer_writing(const struct writer *w); /* Returns true while a request is running. */
-
-#endif

@@ -5,8 +5,7 @@
  * resources. containerd and CRI-O keep the OCI specification in their state folder; Docker has a
  * file format of its own.
  */
-#ifndef NRI_RP_BRIDGE_BUNDLE_H
-#define NRI_RP_BRIDGE_BUNDLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ int bundle_read(const struct fs_root *root, const char *state, struct arena *a, 
 /* Parses the text of a bundle file. -EBADMSG: not such a file; -ENOMEM. */
 int bundle_parse(struct arena *a, enum bundle_runtime by, const char *text, size_t n,
 		 struct bundle *ret);
-
-#endif

@@ -7,8 +7,7 @@
  * the kernel accepts: CPUs, memory nodes, then the rest. If one write fails, the files written
  * before it get their previous values back.
  */
-#ifndef NRI_RP_BRIDGE_CGROUP_FILES_H
-#define NRI_RP_BRIDGE_CGROUP_FILES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -65,5 +64,3 @@ uint32_t cgroup_process(const struct cgroup_fs *c, const char *cgroup);
 /* Returns true if neither the cgroup nor a cgroup below it has a process. With cgroup v1 each child
  * cgroup is treated as having a process. */
 bool cgroup_is_empty(const struct cgroup_fs *c, const char *cgroup);
-
-#endif

@@ -24,8 +24,7 @@
  * second, because its annotations are sent to the plugin only once. Without a plugin nothing is
  * written: the plugin may just be reconnecting to the runtime itself.
  */
-#ifndef NRI_RP_BRIDGE_CGROUP_SOURCE_H
-#define NRI_RP_BRIDGE_CGROUP_SOURCE_H
+#pragma once
 
 #include "core/nri-rp-bridge/podlist.h"
 #include "core/lib/util/loop.h"
@@ -53,5 +52,3 @@ int cgroup_source_new(const struct cgroup_source_config *config, struct cgroup_s
 		      struct err *err);
 /* Accepts NULL; returns NULL. */
 struct cgroup_source *cgroup_source_free(struct cgroup_source *b);
-
-#endif

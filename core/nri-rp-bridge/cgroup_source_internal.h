@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Types and functions shared by cgroup_source.c, cgroup_plugin.c, cgroup_writer.c and
  * describe.c. */
-#ifndef NRI_RP_BRIDGE_CGROUP_SOURCE_INTERNAL_H
-#define NRI_RP_BRIDGE_CGROUP_SOURCE_INTERNAL_H
+#pragma once
 
 #include "core/nri-rp-bridge/plugin.h"
 #include "core/nri-rp-bridge/bundle.h"
@@ -104,5 +103,3 @@ bool describe_resize(const struct cgroup_source *s, struct ctr *ctr, Cri__Resour
 /* Records that the plugin has accepted the resize. The new amounts replace the amounts that the
  * plugin wanted before. -ENOMEM. */
 int describe_resized(struct ctr *ctr);
-
-#endif

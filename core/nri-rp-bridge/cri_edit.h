@@ -4,8 +4,7 @@
  * request. Messages are allocated in arenas. A result may use texts of its source, so the source
  * must live as long.
  */
-#ifndef NRI_RP_BRIDGE_CRI_EDIT_H
-#define NRI_RP_BRIDGE_CRI_EDIT_H
+#pragma once
 
 #include "core/lib/util/arena.h"
 #include "core/lib/util/err.h"
@@ -56,5 +55,3 @@ int cri_set_resources(struct arena *a, Cri__Resources *to, const Nri__LinuxResou
 int cri_adjust(struct arena *a, Cri__ContainerConfig *config,
 	       const Nri__ContainerAdjustment *adjust, struct cri_missing *missing);
 const char *cri_container_id(const Cri__ListedContainer *ctr);
-
-#endif

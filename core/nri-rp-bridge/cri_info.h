@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads facts that containerd and CRI-O give only in the JSON of a verbose status. */
-#ifndef NRI_RP_BRIDGE_CRI_INFO_H
-#define NRI_RP_BRIDGE_CRI_INFO_H
+#pragma once
 
 #include <jansson.h>
 
@@ -23,5 +22,3 @@ struct cri_about {
 };
 /* Parses the JSON of a container's verbose status. Returns 0 or -ENOMEM. */
 int cri_info_container(struct arena *a, const char *info, struct cri_about *ret);
-
-#endif

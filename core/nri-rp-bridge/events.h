@@ -5,8 +5,7 @@
  * streams, so there must be no second one. For the same reason the stream stays open without
  * listeners: containerd would lose the next event on a closed stream.
  */
-#ifndef NRI_RP_BRIDGE_EVENTS_H
-#define NRI_RP_BRIDGE_EVENTS_H
+#pragma once
 
 #include "core/lib/grpc/call.h"
 #include "core/nri-rp-bridge/upstream.h"
@@ -37,5 +36,3 @@ struct events *events_free(struct events *e);
 int events_listen(struct events *e, struct events_listener *l, struct err *err);
 /* Unregisters a listener; one that is not registered is accepted. */
 void events_leave(struct events *e, struct events_listener *l);
-
-#endif

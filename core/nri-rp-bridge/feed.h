@@ -3,8 +3,7 @@
  * Server side of nri-rp-agent's feed: the agent connects, registers and sends the node's pods, as
  * it does with nri-rpd. The socket belongs to root; any process that can open it may send pods.
  */
-#ifndef NRI_RP_BRIDGE_FEED_H
-#define NRI_RP_BRIDGE_FEED_H
+#pragma once
 
 #include "core/nri-rp-bridge/podlist.h"
 
@@ -17,5 +16,3 @@ int feed_new(const struct podlist_config *config, struct podlist *p,
 struct feed *feed_free(struct feed *f);
 /* Returns true if the agent has begun to send its pods and has not sent the last one. */
 bool feed_is_telling(const struct feed *f);
-
-#endif

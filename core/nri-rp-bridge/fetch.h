@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fetches the kubelet's list of pods from one of its ports. */
-#ifndef NRI_RP_BRIDGE_FETCH_H
-#define NRI_RP_BRIDGE_FETCH_H
+#pragma once
 
 #include "core/nri-rp-bridge/podlist.h"
 
@@ -19,5 +18,3 @@ struct fetch *fetch_free(struct fetch *f);
 bool fetch_may_be_secure(const struct fetch *f);
 /* Starts a fetch. done is called once, not from inside fetch_begin. */
 void fetch_begin(struct fetch *f, bool secure);
-
-#endif

@@ -21,8 +21,7 @@
  * A pod with --pod-event after:
  *   forwarded ──runtime's answer──▶ late ──plugin's answer──▶ done, or removed and refused
  */
-#ifndef NRI_RP_BRIDGE_INTERCEPT_H
-#define NRI_RP_BRIDGE_INTERCEPT_H
+#pragma once
 
 #include "core/lib/grpc/message.h"
 #include "core/nri-rp-bridge/events.h"
@@ -78,5 +77,3 @@ void intercept_begin(struct intercept *p, const char *path, const uint8_t *paylo
  */
 struct intercept_call *intercept_end(struct intercept_call *c, enum intercept_outcome outcome,
 				     const uint8_t *payload, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Types and functions shared by the files of intercept.h. */
-#ifndef NRI_RP_BRIDGE_INTERCEPT_INTERNAL_H
-#define NRI_RP_BRIDGE_INTERCEPT_INTERNAL_H
+#pragma once
 
 #include "core/lib/grpc/call.h"
 #include "core/nri-rp-bridge/plugin.h"
@@ -157,5 +156,3 @@ void ends_look(void *intercept); /* Fetches the runtime's list of containers. */
 void ends_look_later(struct intercept *p);
 /* Schedules a list in 500 ms because the recorded states may be outdated. */
 void ends_look_soon(struct intercept *p);
-
-#endif

@@ -14,8 +14,7 @@
  * A full walk finds all folders; inotify watches them from then on. An event names the changed
  * folder of a pod or of a QoS class, and only this folder is walked again.
  */
-#ifndef NRI_RP_BRIDGE_KUBEPODS_H
-#define NRI_RP_BRIDGE_KUBEPODS_H
+#pragma once
 
 #include "core/nri-rp-bridge/cgroup_files.h"
 #include "core/lib/util/loop.h"
@@ -71,5 +70,3 @@ bool kubepods_is_top(const char *name);
 bool kubepods_is_qos(const char *name);
 bool kubepods_pod_uid(const char *name, char ret[KUBEPODS_UID_SIZE]);
 bool kubepods_ctr_id(const char *name, char ret[KUBEPODS_ID_SIZE]);
-
-#endif

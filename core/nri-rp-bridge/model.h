@@ -4,8 +4,7 @@
  * plugin's id is one that the bridge has chosen if the container was created through the bridge,
  * and the runtime's id otherwise. Messages are stored packed.
  */
-#ifndef NRI_RP_BRIDGE_MODEL_H
-#define NRI_RP_BRIDGE_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -118,5 +117,3 @@ void pod_set_resources(struct pod *pod, Nri__LinuxResources *overhead,
 /* Replaces the stored bytes by the packed form of a message. -ENOMEM. */
 int packed_set(struct packed *p, const ProtobufCMessage *msg);
 void packed_fini(struct packed *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef NRI_RP_BRIDGE_OPTIONS_H
-#define NRI_RP_BRIDGE_OPTIONS_H
+#pragma once
 
 #include "core/nri-rp-bridge/podlist.h"
 #include "core/nri-rp-bridge/trace.h"
@@ -29,5 +28,3 @@ struct options {
 
 /* Parses the command line. Results are as of cmdline_parse(). */
 enum options_result options_parse(int argc, char **argv, struct options *ret);
-
-#endif

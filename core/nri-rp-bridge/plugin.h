@@ -4,8 +4,7 @@
  * the plugin knows, the plugin's connection, and requests and events (notices) for it. A source
  * decides what to send and carries out the answers.
  */
-#ifndef NRI_RP_BRIDGE_PLUGIN_H
-#define NRI_RP_BRIDGE_PLUGIN_H
+#pragma once
 
 #include "core/nri-rp-bridge/model.h"
 #include "core/lib/nri-runtime/runtime.h"
@@ -94,5 +93,3 @@ struct notice *notice_new(struct plugin *p, Nri__Event event, struct pod *pod, s
 void notice_end(struct notice *n);
 /* Frees all notices without waiting for answers. */
 void notices_free(struct plugin *p);
-
-#endif

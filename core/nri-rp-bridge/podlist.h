@@ -10,8 +10,7 @@
  * `changed` reports changes. A failed fetch changes nothing. A restarting kubelet lists no pods at
  * first, so an empty list is accepted only when it is the fifth in a row.
  */
-#ifndef NRI_RP_BRIDGE_PODLIST_H
-#define NRI_RP_BRIDGE_PODLIST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -67,5 +66,3 @@ void podlist_forget(struct podlist *p, const char *uid);
  * is not a list; -E2BIG: too many pods. */
 int podlist_parse(const char *text, size_t n, void (*fn)(const Agent__FedPod *pod, void *arg),
 		  void *arg, size_t *ret_n);
-
-#endif

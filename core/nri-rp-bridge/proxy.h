@@ -8,8 +8,7 @@
  * (intercept.h) forwards it, edited, or refuses it; its answer passes through and is also read
  * here. Calls for container events share one stream of the runtime (events.h).
  */
-#ifndef NRI_RP_BRIDGE_PROXY_H
-#define NRI_RP_BRIDGE_PROXY_H
+#pragma once
 
 #include "core/nri-rp-bridge/events.h"
 #include "core/nri-rp-bridge/intercept.h"
@@ -32,5 +31,3 @@ int proxy_new(const struct proxy_config *config, struct proxy **ret, struct err 
 /* Ends all calls on both sides. Call before upstream_free, and not from inside a callback. Accepts
  * NULL; returns NULL. */
 struct proxy *proxy_free(struct proxy *p);
-
-#endif

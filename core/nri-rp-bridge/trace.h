@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Logs passing calls by the rules of the command line; the first rule that matches a method
  * applies. */
-#ifndef NRI_RP_BRIDGE_TRACE_H
-#define NRI_RP_BRIDGE_TRACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ enum trace_level trace_level_of(const struct trace_rules *rules, const char *pat
 void trace_log_message(const char *path, const char *arrow, const uint8_t *data, size_t n);
 /* Returns the method's name, such as "CreateContainer", or the whole path if it has none. */
 const char *trace_method(const char *path);
-
-#endif

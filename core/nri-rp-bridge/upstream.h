@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The connection to the runtime's socket. All calls share it; it is made at the first call and
  * again after it has ended. */
-#ifndef NRI_RP_BRIDGE_UPSTREAM_H
-#define NRI_RP_BRIDGE_UPSTREAM_H
+#pragma once
 
 #include "core/lib/grpc/h2.h"
 #include "core/lib/util/loop.h"
@@ -21,5 +20,3 @@ struct upstream *upstream_free(struct upstream *u);
  * once, and starts retries with back-off so that `back` is called when the runtime returns.
  */
 int upstream_connection(struct upstream *u, struct h2 **ret, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resources that a process holds, compared before and after many repetitions to find leaks: memory,
  * mappings, file descriptors, threads. */
-#ifndef MODCHECK_BALANCE_H
-#define MODCHECK_BALANCE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ int balance_compare(struct balance first, struct balance middle, struct balance 
  * allocate: any growth in both halves is a leak. */
 int balance_exact(struct balance first, struct balance middle, struct balance last, unsigned n,
 		  const char *what, struct err *err);
-
-#endif

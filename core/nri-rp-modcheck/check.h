@@ -41,8 +41,7 @@
  *   vectors_host.c      vectors of the host's calculations
  *   vectors_input.c     inputs of calculators
  */
-#ifndef MODCHECK_CHECK_H
-#define MODCHECK_CHECK_H
+#pragma once
 
 #include <limits.h>
 #include <regex.h>
@@ -162,5 +161,3 @@ void check_note(struct check *c, const char *fmt, ...) __attribute__((format(pri
 void check_doing(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Logs the reason and returns CHECK_SKIPPED. */
 int check_skip(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random requests on a rig. The same seed gives the same requests as long as the policy returns the
  * same results. */
-#ifndef MODCHECK_CHURN_H
-#define MODCHECK_CHURN_H
+#pragma once
 
 #include "core/nri-rp-modcheck/rig.h"
 
@@ -36,5 +35,3 @@ bool churn_all_well(const struct churn *c);
 int churn_empty(struct churn *c, struct err *err);
 /* Places and removes a fixed set of containers; writes what each got to `out`. */
 int churn_probe(struct rig *r, struct buf *out, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module's configuration, and the pairs of --annotations. */
-#ifndef MODCHECK_CONFIG_H
-#define MODCHECK_CONFIG_H
+#pragma once
 
 #include "core/nri-rp-modcheck/check.h"
 
@@ -17,5 +16,3 @@ int config_load_variant(const struct check *c, const char *path, const char *val
 /* Reads the pairs of --annotations; their texts live as long as *ret_text. */
 int config_annotations(const char *path, struct kv **ret, unsigned *ret_n,
 		       struct fragment **ret_text, struct err *err);
-
-#endif

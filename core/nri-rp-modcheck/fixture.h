@@ -4,8 +4,7 @@
  * cgroup v2 of a container with all cgroups above it. A controller's jobs work on them as on a real
  * node; the kernel's reactions to a write are not imitated.
  */
-#ifndef MODCHECK_FIXTURE_H
-#define MODCHECK_FIXTURE_H
+#pragma once
 
 #include "core/nri-rp-modcheck/check.h"
 
@@ -15,5 +14,3 @@ int fixture_node(const struct check_machine *m, struct err *err);
 int fixture_cgroup(const struct check_machine *m, const char *path, struct err *err);
 /* Removes the files of the node and all cgroups. */
 void fixture_remove(const struct check_machine *m);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Machines as trees of files below sys/ and proc/: made-up ones, or copies of recorded ones. */
-#ifndef MODCHECK_MACHINES_H
-#define MODCHECK_MACHINES_H
+#pragma once
 
 #include "core/nri-rp-modcheck/check.h"
 
@@ -16,5 +15,3 @@ int machine_put_dir(const struct check_machine *m, const char *path, struct err 
 /* Returns the machine with the most CPUs, and the one of medium size. */
 struct check_machine *machines_largest(struct machines *m);
 struct check_machine *machines_middle(struct machines *m);
-
-#endif

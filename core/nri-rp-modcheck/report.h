@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results as TAP or JSON. */
-#ifndef MODCHECK_REPORT_H
-#define MODCHECK_REPORT_H
+#pragma once
 
 #include "core/nri-rp-modcheck/check.h"
 
@@ -19,5 +18,3 @@ void report_case(struct report *r, const char *name, enum verdict verdict, const
 		 const char *notes, uint64_t took_us);
 /* Prints the summary and returns the exit status. */
 int report_end(struct report *r);
-
-#endif

@@ -4,8 +4,7 @@
  * makes requests, and takes all updates. After each request rig_check verifies the invariants over
  * all containers. Decisions can be logged as text for comparisons.
  */
-#ifndef MODCHECK_RIG_H
-#define MODCHECK_RIG_H
+#pragma once
 
 #include "core/nri-rpd/host/instance.h"
 #include "core/nri-rp-modcheck/check.h"
@@ -114,5 +113,3 @@ int rig_known_code(int code, const char *what, struct err *err);
 /* Compares two texts by lines. Returns true and describes the first difference ("line 3: A …
  * instead of B"), or false if they are equal. */
 bool text_differs(struct buf *a, struct buf *b, char *ret, size_t size);
-
-#endif

@@ -6,8 +6,7 @@
  * measure each call and check its results. The first broken rule is stored in the scene and fails
  * the case.
  */
-#ifndef MODCHECK_SHIM_H
-#define MODCHECK_SHIM_H
+#pragma once
 
 #include <pthread.h>
 
@@ -129,5 +128,3 @@ extern const struct rp_host_config shim_config;
 extern const struct rp_host_explain shim_explain;
 extern const struct rp_host_timer shim_timer;
 extern const struct rp_host_work shim_work;
-
-#endif

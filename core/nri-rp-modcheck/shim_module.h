@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Covers of the module's functions. */
-#ifndef MODCHECK_SHIM_MODULE_H
-#define MODCHECK_SHIM_MODULE_H
+#pragma once
 
 #include "core/nri-rp-modcheck/shim.h"
 
@@ -11,5 +10,3 @@ struct rp_instance *shim_real(struct rp_instance *inst);
 int32_t shim_create(struct shim *s, const struct rp_host *host, struct rp_instance **ret);
 void shim_destroy(struct rp_instance *inst);
 const void *shim_service(struct rp_instance *inst, const char *id);
-
-#endif

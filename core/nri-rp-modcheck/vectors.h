@@ -5,8 +5,7 @@
  * and `out`. `in` replaces keys of the defaults; in strategy, node and metrics it replaces single
  * keys. nri-rp-modcheck(1) lists the kinds with their keys.
  */
-#ifndef MODCHECK_VECTORS_H
-#define MODCHECK_VECTORS_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 #include "core/nri-rpd/host/loader.h"
@@ -56,5 +55,3 @@ int vector_configure(struct instance *i, rp_cfg section, struct err *err);
 
 extern const struct vector_kind vector_kinds_calculators[]; /* the last element has no name */
 extern const struct vector_kind vector_kinds_host[];
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of calculators from vectors. */
-#ifndef MODCHECK_VECTORS_INPUT_H
-#define MODCHECK_VECTORS_INPUT_H
+#pragma once
 
 #include "core/nri-rp-modcheck/vectors.h"
 
@@ -18,5 +17,3 @@ struct vector_input {
 uint32_t vector_class(rp_cfg pod);
 int vector_input_fill(const struct vector *v, struct vector_input *ret, struct err *err);
 void vector_input_fini(struct vector_input *in);
-
-#endif

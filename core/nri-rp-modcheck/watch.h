@@ -4,8 +4,7 @@
  * checker replaces its own process by a build of itself with sanitizers (for modules built with
  * sanitizers), or by valgrind (for any module).
  */
-#ifndef MODCHECK_WATCH_H
-#define MODCHECK_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -31,5 +30,3 @@ unsigned watch_factor(void);
 /* Appends the first finding of sanitizers or valgrind in `text`, such as "heap-use-after-free: READ
  * of size 4 in place mine.c:20". Appends nothing if there is none. */
 void watch_finding(const char *text, struct buf *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * Applies the answers of a plugin to the model as NRI and the runtime do. Reports as problems
  * (sim_problem) what a runtime would refuse or silently ignore.
  */
-#ifndef SIM_APPLY_H
-#define SIM_APPLY_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 #include "proto/nri.pb-c.h"
@@ -19,5 +18,3 @@ int apply_resize(struct sim *s, struct sim_ctr *ctr, const struct resources *wan
 /* Applies a list of updates; `via` is stored in the records. Returns the number of failures,
  * without those that the plugin allows (ignore_failure). */
 unsigned apply_updates(struct sim *s, Nri__ContainerUpdate **list, size_t n, const char *via);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks the answers of a plugin. */
-#ifndef SIM_CHECK_H
-#define SIM_CHECK_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 #include "proto/nri.pb-c.h"
@@ -18,5 +17,3 @@ int check_claims(struct sim *s, Nri__ContainerUpdate *const *list, size_t n, str
 int check_sets(const struct sim *s, const char *cpus, const char *mems, struct err *err);
 /* Reports fields that runtimes ignore in an update. */
 void check_ignored(struct sim *s, const Nri__LinuxResources *m, bool update, const char *whose);
-
-#endif

@@ -4,8 +4,7 @@
  * answered; the plugin's wishes are checked and applied to the model, and its mistakes are reported
  * as problems.
  */
-#ifndef SIM_CONN_H
-#define SIM_CONN_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 #include "proto/nri.pb-c.h"
@@ -45,5 +44,3 @@ void conn_answer_fini(struct conn_answer *answer);
 void conn_event(struct sim *s, Nri__Event event, const struct sim_pod *pod,
 		const struct sim_ctr *ctr, const struct resources *resources,
 		struct conn_answer *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Client of nri-rpd's control socket. */
-#ifndef SIM_CONTROL_H
-#define SIM_CONTROL_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 
@@ -9,5 +8,3 @@
  * status that nri-rpctl would have. */
 int control_ask(struct sim *s, const char *method, const json_t *args, uint64_t timeout_ms,
 		json_t **ret, int *ret_exit, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real nri-rpd process of a simulated node, and its log. */
-#ifndef SIM_DAEMON_H
-#define SIM_DAEMON_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 
@@ -31,5 +30,3 @@ int daemon_wait_log(struct sim *s, const char *regex, uint64_t from, uint64_t ti
 char *daemon_read_log(const struct sim *s, uint64_t from);
 /* Returns the last lines of the log for error messages, malloc'd. */
 char *daemon_log_tail(const struct sim *s, unsigned n_lines);
-
-#endif

@@ -7,8 +7,7 @@
  * a number is the set with that one member, and a container is its CPUs. A set is true when it has
  * members.
  */
-#ifndef SIM_EXPECT_H
-#define SIM_EXPECT_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 #include "core/lib/util/buf.h"
@@ -25,5 +24,3 @@ int expect_holds(const struct sim *s, const char *text, bool *ret, struct buf *w
 
 /* Checks the syntax of an expression without evaluating it. -EINVAL. */
 int expect_check(const char *text, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Types and functions shared by expect.c and functions.c. */
-#ifndef SIM_EXPECT_INTERNAL_H
-#define SIM_EXPECT_INTERNAL_H
+#pragma once
 
 #include "core/nri-rp-sim/expect.h"
 
@@ -64,5 +63,3 @@ void value_add_to(const struct value *v, struct buf *out);
 
 /* Parses a name: a function with its arguments, a value of the machine, or a container. */
 int function_parse(struct parser *p, struct value *v);
-
-#endif

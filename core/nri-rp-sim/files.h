@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of the simulated machine outside of its topology: written and read by scenarios. */
-#ifndef SIM_FILES_H
-#define SIM_FILES_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 #include "core/lib/util/buf.h"
@@ -29,5 +28,3 @@ int files_read_cgroup(const struct sim *s, const struct sim_ctr *c, const char *
 /* Reads a variable of the file in which nri-rpd exports the placement to the container; "" if it is
  * missing. */
 void files_exported(const struct sim_ctr *c, const char *key, char *buf, size_t size);
-
-#endif

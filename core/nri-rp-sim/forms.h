@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks steps before anything runs. */
-#ifndef SIM_FORMS_H
-#define SIM_FORMS_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 
 /* Checks a step before anything runs: its word, its keys, the syntax of expressions. -EINVAL. */
 int step_check(const json_t *step, struct err *err);
-
-#endif

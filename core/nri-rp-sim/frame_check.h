@@ -3,8 +3,7 @@
  * Sits between a plugin's connection and its trunk (core/lib/wire), passes all bytes on, and has
  * what the plugin sends checked. The checks share no code with the sender of the frames.
  */
-#ifndef SIM_TAP_H
-#define SIM_TAP_H
+#pragma once
 
 #include "core/lib/util/err.h"
 #include "core/lib/util/loop.h"
@@ -18,5 +17,3 @@ int tap_new(struct loop *loop, int fd, void (*bad)(const char *what, void *arg),
 /* Ends the connection after so many further bytes to the plugin. */
 void tap_cut(struct tap *tap, uint64_t after);
 struct tap *tap_free(struct tap *tap);
-
-#endif

@@ -5,8 +5,7 @@
  * Therefore a message must begin in a frame of its own of at most 4096 bytes, with the rest in one
  * more frame. Also checks sizes, connections, types and stream numbers.
  */
-#ifndef SIM_FRAMES_H
-#define SIM_FRAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ struct frames {
 
 void frames_init(struct frames *f, void (*bad)(const char *what, void *arg), void *arg);
 void frames_feed(struct frames *f, const uint8_t *data, size_t n);
-
-#endif

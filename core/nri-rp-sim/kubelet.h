@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calculates shares, quota and other values from requests and limits, as the kubelet does. */
-#ifndef SIM_KUBELET_H
-#define SIM_KUBELET_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 
@@ -26,5 +25,3 @@ int64_t kubelet_oom_score_adj(const struct wants *w, enum qos qos, bool critical
 char *kubelet_cgroup_parent(enum sim_cgroups driver, enum qos qos, const char *uid);
 char *kubelet_cgroups_path(enum sim_cgroups driver, enum sim_runtime runtime, const char *parent,
 			   const char *id);
-
-#endif

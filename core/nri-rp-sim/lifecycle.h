@@ -4,8 +4,7 @@
  * that the runtime sends to a plugin, and handles refusals as each runtime does. Results are added
  * to a map.
  */
-#ifndef SIM_LIFECYCLE_H
-#define SIM_LIFECYCLE_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 
@@ -25,5 +24,3 @@ int lifecycle_resize(struct sim *s, struct sim_ctr *ctr, const json_t *spec, str
 int lifecycle_resize_pod(struct sim *s, struct sim_pod *pod, const json_t *spec, struct err *err);
 /* Creates a container again without events for the previous one, as a runtime that has crashed. */
 int lifecycle_replace(struct sim *s, struct sim_ctr *ctr, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * and lists the place of each container below it. Containers with the same CPUs share a letter, a
  * capital one if nri-rpd says that the CPUs are exclusive.
  */
-#ifndef SIM_MAP_H
-#define SIM_MAP_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 #include "core/lib/term/out.h"
@@ -19,5 +18,3 @@ void map_terminal(struct term *ret);
 void map_draw(struct sim *s, const json_t *before, struct out *o);
 /* Returns the present places of all containers, a new reference. */
 json_t *map_remember(const struct sim *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Converts the model to NRI messages in an arena, with the labels and annotations that the
  * simulated runtime adds. NULL: out of memory. */
-#ifndef SIM_MESSAGES_H
-#define SIM_MESSAGES_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 #include "core/lib/util/arena.h"
@@ -14,5 +13,3 @@ Nri__Container *message_ctr(const struct sim *s, struct arena *a, const struct s
 /* Converts resources. update: all fields are set, a missing limit as 0, as the kubelet sends
  * updates. */
 Nri__LinuxResources *message_resources(struct arena *a, const struct resources *res, bool update);
-
-#endif

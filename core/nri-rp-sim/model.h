@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pods and containers of the node. */
-#ifndef SIM_MODEL_H
-#define SIM_MODEL_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 
@@ -28,5 +27,3 @@ void model_mems(const struct sim *s, const struct sim_ctr *ctr, struct rp_idset 
 /* Describes a container in results. */
 json_t *model_describe(const struct sim *s, const struct sim_ctr *ctr);
 const char *model_state_name(enum ctr_state state);
-
-#endif

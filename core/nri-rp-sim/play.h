@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plays scenario files. */
-#ifndef SIM_PLAY_H
-#define SIM_PLAY_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 
 /* Plays scenario files and returns the exit status. */
 int play(const struct sim_options *options, char *const *files, int n_files);
-
-#endif

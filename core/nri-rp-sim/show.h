@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints data from nri-rpd's control socket for people. */
-#ifndef SIM_SHOW_H
-#define SIM_SHOW_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 
 /* Shows a control step as the command line of nri-rpctl; args: one text or a list. */
 void show_control(struct sim *s, const json_t *args);
-
-#endif

@@ -38,8 +38,7 @@
  * Everything runs on one thread. A step waits by running the loop (sim_wait) until its request has
  * been answered; callbacks only record what has happened.
  */
-#ifndef SIM_SIM_H
-#define SIM_SIM_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -191,5 +190,3 @@ void sim_problem(struct sim *s, const char *fmt, ...) __attribute__((format(prin
 void sim_event(struct sim *s, const char *what, json_t *details);
 /* Reads the tree again after CPUs went online or offline. */
 int sim_look(struct sim *s, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of scenarios, tests and interactive use: each is a word with an argument. nri-rp-sim(1)
  * lists them. */
-#ifndef SIM_STEPS_H
-#define SIM_STEPS_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 
@@ -19,5 +18,3 @@ const char *step_name(const json_t *step);
 /* Matches the text with the regular expression `expected`; NULL matches any text. -EPROTO: no
  * match. */
 int step_matches(const char *text, const json_t *expected, struct err *err);
-
-#endif

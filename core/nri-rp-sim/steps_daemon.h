@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps about nri-rpd, its configuration, and the runtime's process. */
-#ifndef SIM_STEPS_DAEMON_H
-#define SIM_STEPS_DAEMON_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 
@@ -21,5 +20,3 @@ int step_badconfig(struct sim *s, const json_t *args, json_t *result, struct err
 int step_control(struct sim *s, const json_t *args, json_t *result, struct err *err);
 int step_log(struct sim *s, const json_t *args, json_t *result, struct err *err);
 int step_connected(struct sim *s, const json_t *args, json_t *result, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The topology of a machine as the runtime and the kernel see it, read from its tree of files,
  * made-up or recorded. */
-#ifndef SIM_VIEW_H
-#define SIM_VIEW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -51,5 +50,3 @@ void view_units(const struct view *v, enum view_level level, struct rp_ids cpus,
 /* Collects the CPUs of the units. */
 void view_cpus(const struct view *v, enum view_level level, struct rp_ids units,
 	       struct rp_idset *ret);
-
-#endif

@@ -4,8 +4,7 @@
  * the middle. The plugin's decisions are applied as usual, so a scenario must expect the
  * consequences.
  */
-#ifndef SIM_LIE_H
-#define SIM_LIE_H
+#pragma once
 
 #include "core/nri-rp-sim/sim.h"
 #include "core/lib/nri-runtime/runtime.h"
@@ -19,5 +18,3 @@ size_t lie_more(const struct sim *s);
 /* Returns the number of bytes to the plugin after which the connection ends, once; UINT64_MAX: it
  * does not end. */
 uint64_t lie_cut(struct sim *s);
-
-#endif

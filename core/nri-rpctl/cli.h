@@ -22,8 +22,7 @@
  *   import_slo.c      configurations of koordinator
  *   import_write.c    writes imported values as YAML
  */
-#ifndef RPCTL_CLI_H
-#define RPCTL_CLI_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -192,5 +191,3 @@ int local_show(struct cli *cli, const char *path);
 json_t *local_findings(const struct cli *cli, int link_error, const struct err *err);
 /* Adds findings about the installed runc, according to the findings of the daemon. */
 void local_runc_findings(json_t *list, const json_t *findings);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State of an import, and the functions that write its result. */
-#ifndef RPCTL_IMPORT_H
-#define RPCTL_IMPORT_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 #include "core/lib/util/buf.h"
@@ -14,5 +13,3 @@ struct import {
 	unsigned n_notes;
 	const char *source; /* name of the source format; NULL: no document was recognised yet */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef NRI_RPCTL_IMPORT_MANAGERS_H
-#define NRI_RPCTL_IMPORT_MANAGERS_H
+#pragma once
 
 #include "core/nri-rpctl/import.h"
 
@@ -12,5 +11,3 @@ bool import_cmk(struct import *im, rp_cfg root);
 
 /* Writes the pools of the policy static-pools. */
 void import_put_pools(struct import *im, rp_cfg pools);
-
-#endif

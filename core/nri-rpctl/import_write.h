@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef NRI_RPCTL_IMPORT_WRITE_H
-#define NRI_RPCTL_IMPORT_WRITE_H
+#pragma once
 
 #include "core/nri-rpctl/import.h"
 
@@ -29,5 +28,3 @@ void import_class(const char *key, char *buf, size_t size);
 rp_cfg import_get(rp_cfg map, const char *key);
 const char *import_text(rp_cfg map, const char *key, const char *fallback);
 bool str_eq_nocase(const char *a, const char *b);
-
-#endif

@@ -3,8 +3,7 @@
  * Writes the modules' key tables as a JSON schema for editors, and as custom resource definitions
  * for API servers.
  */
-#ifndef NRI_RPCTL_JSONSCHEMA_H
-#define NRI_RPCTL_JSONSCHEMA_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 
@@ -19,5 +18,3 @@ int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules
  * custom resource. Returns 0, -EINVAL or -ENOMEM.
  */
 int conf_crds(const struct conf_named_schema *modules, unsigned n_modules, struct buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Command line of nri-rpd. */
-#ifndef DAEMON_OPTIONS_H
-#define DAEMON_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ struct options {
 };
 
 enum options_result options_parse(int argc, char **argv, struct options *ret);
-
-#endif

@@ -12,8 +12,7 @@
  * A configuration is allocated in a separate arena, which conf_free frees. Strings in the tree are
  * UTF-8 without NUL.
  */
-#ifndef CONF_CONF_H
-#define CONF_CONF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -352,5 +351,3 @@ struct conf_change {
  */
 int conf_diff(const struct conf *before, const struct conf *after,
 	      int (*fn)(const struct conf_change *change, void *arg), void *arg);
-
-#endif

@@ -4,8 +4,7 @@
  * any number of documents, each a map, under the limits of a source of rp.conf. The trees have the
  * getters of the configuration.
  */
-#ifndef CONF_DOCUMENTS_H
-#define CONF_DOCUMENTS_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 
@@ -20,5 +19,3 @@ struct documents {
 int documents_parse(const char *name, const char *text, size_t len, struct documents *ret,
 		    struct err *err);
 void documents_fini(struct documents *d);
-
-#endif

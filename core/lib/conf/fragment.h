@@ -4,8 +4,7 @@
  * Every author of a pod may write those, so the limits are tighter than those of rp.conf. The tree
  * has the getters of the configuration.
  */
-#ifndef CONF_FRAGMENT_H
-#define CONF_FRAGMENT_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 
@@ -27,5 +26,3 @@ int fragment_parse(const char *text, struct fragment **ret, rp_cfg *ret_root, st
  * if the site has replaced it by another name. */
 void fragment_rename(rp_cfg root, const struct prefixes *p);
 struct fragment *fragment_free(struct fragment *f); /* accepts NULL; returns NULL */
-
-#endif

@@ -5,8 +5,7 @@
  * compares the result with the tables (schema.c), core.c reads the core's keys from it; load.c runs
  * these steps.
  */
-#ifndef CONF_INTERNAL_H
-#define CONF_INTERNAL_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 #include "core/lib/util/arena.h"
@@ -238,5 +237,3 @@ const char *core_default(const char *path);
 /* Returns true for a list that contains no maps and is shown on one line. */
 bool show_is_flat(rp_cfg list);
 void show_flow(struct buf *out, rp_cfg node);
-
-#endif

@@ -6,8 +6,7 @@
  * where a module or a source passes one, and never back, because the caller always states the name.
  * Only annotations contain names that no caller has passed (fragment.h).
  */
-#ifndef CONF_PREFIXES_H
-#define CONF_PREFIXES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +39,3 @@ const char *site_name(const struct prefixes *p, const char *name, struct site_na
 /* Returns a text that a module publishes, with the resources of prefix_resources between quotes
  * renamed to the site's: `text` itself, or the text in buf. */
 const char *site_text(const struct prefixes *p, const char *text, struct buf *buf);
-
-#endif

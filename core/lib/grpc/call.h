@@ -3,8 +3,7 @@
  * gRPC calls of a client, without compression. All data from the server is checked and limited; a
  * violation ends the call.
  */
-#ifndef GRPC_CALL_H
-#define GRPC_CALL_H
+#pragma once
 
 #include "core/lib/grpc/message.h"
 #include "core/lib/util/loop.h"
@@ -55,5 +54,3 @@ int grpc_call_packed(const struct grpc_call_config *config, const uint8_t *paylo
 		     struct grpc_call **ret);
 /* Cancels a call; done is not called. accepts NULL; returns NULL. */
 struct grpc_call *grpc_call_cancel(struct grpc_call *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP/2 connection over a socket on the loop. */
-#ifndef GRPC_CONN_H
-#define GRPC_CONN_H
+#pragma once
 
 #include "core/lib/grpc/h2.h"
 #include "core/lib/util/loop.h"
@@ -27,5 +26,3 @@ int grpc_conn_new(int fd, const struct grpc_conn_config *config, struct grpc_con
  * accepts NULL; returns NULL. */
 struct grpc_conn *grpc_conn_free(struct grpc_conn *c);
 struct h2 *grpc_conn_h2(struct grpc_conn *c);
-
-#endif

@@ -17,8 +17,7 @@
  * Callbacks run inside h2_feed, h2_pull, h2_close and h2_free. All functions but these four may be
  * called there.
  */
-#ifndef GRPC_H2_H
-#define GRPC_H2_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -141,5 +140,3 @@ struct h2_stream *h2_stream_reset(struct h2_stream *s, uint32_t code);
 /* Detaches a stream: written data is still sent, and there are no further callbacks. Accepts NULL;
  * returns NULL. */
 struct h2_stream *h2_stream_leave(struct h2_stream *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gRPC's contents of HTTP/2 streams: messages with a prefix, a status, texts, time-outs. */
-#ifndef GRPC_MESSAGE_H
-#define GRPC_MESSAGE_H
+#pragma once
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -67,5 +66,3 @@ int grpc_timeout_ms(const struct h2_field *timeout, uint64_t *ret);
  * question marks. */
 void grpc_decode_text(const uint8_t *data, size_t n, char *ret, size_t size);
 void grpc_encode_text(const char *text, char *ret, size_t size);
-
-#endif

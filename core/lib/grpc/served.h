@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gRPC calls that this process answers: messages in both directions, metadata, trailers, the
  * caller's deadline. */
-#ifndef GRPC_SERVED_H
-#define GRPC_SERVED_H
+#pragma once
 
 #include "core/lib/grpc/message.h"
 #include "core/lib/util/loop.h"
@@ -40,5 +39,3 @@ void grpc_served_end(struct grpc_served *c, enum grpc_status status, const char 
 
 /* Answers a call with a status only, and frees the stream. */
 void grpc_refuse(struct h2_stream *s, enum grpc_status status, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unix socket that accepts gRPC calls. */
-#ifndef GRPC_SERVER_H
-#define GRPC_SERVER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -38,5 +37,3 @@ int grpc_server_new(const struct grpc_server_config *config, struct grpc_server 
  * is fine; returns NULL. */
 struct grpc_server *grpc_server_free(struct grpc_server *s);
 unsigned grpc_server_n_connections(const struct grpc_server *s);
-
-#endif

@@ -4,8 +4,7 @@
  * requests on one connection, keep-alive and proxies. Answers are passed on in pieces as they
  * arrive; the receiver limits their size.
  */
-#ifndef KUBE_HTTP_H
-#define KUBE_HTTP_H
+#pragma once
 
 #include "core/lib/kube/kubeconfig.h"
 #include "core/lib/util/loop.h"
@@ -48,5 +47,3 @@ struct http *http_free(struct http *h);
 struct http_call *http_start(struct http *h, const struct http_request *request, struct err *err);
 /* Cancels a call. Not inside data() of any call. accepts NULL; returns NULL. */
 struct http_call *http_cancel(struct http_call *c);
-
-#endif

@@ -4,8 +4,7 @@
  * into a container. Credentials that need another program (exec plug-ins, auth providers) are
  * refused, because the agent starts no programs.
  */
-#ifndef KUBE_KUBECONFIG_H
-#define KUBE_KUBECONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool kubeconfig_is_in_cluster(void);
 /* Reads KUBERNETES_SERVICE_HOST and _PORT and the files ca.crt, namespace and token of dir. */
 int kubeconfig_in_cluster(const char *dir, struct kubeconfig *ret, struct err *err);
 void kubeconfig_fini(struct kubeconfig *k);
-
-#endif

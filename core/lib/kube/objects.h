@@ -3,8 +3,7 @@
  * Converts objects of Kubernetes to messages of proto/agent.proto, in an arena. Malformed parts of
  * an object are left out.
  */
-#ifndef KUBE_OBJECTS_H
-#define KUBE_OBJECTS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -19,5 +18,3 @@ int kube_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret
 /* Converts a pod. `whole`: with the attributes that a runtime has, too: labels, annotations, and
  * the ids of its containers. -EINVAL: no name or no UID; -ENOMEM. */
 int kube_pod(struct arena *a, const json_t *pod, bool whole, Agent__FedPod *ret);
-
-#endif

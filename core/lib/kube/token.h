@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the token of a kubeconfig, for programs that use nothing else of it. */
-#ifndef KUBE_TOKEN_H
-#define KUBE_TOKEN_H
+#pragma once
 
 #include "core/lib/kube/kubeconfig.h"
 
@@ -12,5 +11,3 @@
 int kubeconfig_token(const struct kubeconfig *k, char **ret, struct err *err);
 /* Reads a file of at most max bytes, malloc'd and NUL-terminated. */
 int kube_read_file(const char *path, size_t max, char **ret, size_t *ret_len, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * getters for them. A plain scalar of YAML becomes a boolean or an integer if it is written as one;
  * everything else is text. The getters accept either.
  */
-#ifndef MACHINES_DOC_H
-#define MACHINES_DOC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ static inline void cleanup_json(json_t **node)
 	json_decref(*node);
 }
 #define _json_ __attribute__((cleanup(cleanup_json)))
-
-#endif

@@ -4,8 +4,7 @@
  * (nri-rp-sim(1)) or by a shipped one. A machine is written as a tree with the files below sys/ and
  * proc/ from which programs read the hardware.
  */
-#ifndef MACHINES_MACHINE_H
-#define MACHINES_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ struct machine {
  * shipped descriptions. */
 int machine_from(const json_t *description, struct machine *ret, struct err *err);
 void machine_fini(struct machine *m);
-
-#endif

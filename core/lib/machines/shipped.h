@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptions of machines that come with the programs. */
-#ifndef MACHINES_SHIPPED_H
-#define MACHINES_SHIPPED_H
+#pragma once
 
 #include "core/lib/machines/machine.h"
 
@@ -19,5 +18,3 @@ int machine_shipped(const char *name, json_t **ret, struct err *err);
  * recorded tree) is no description: -EISDIR.
  */
 int machine_describe(const json_t *which, json_t **ret, struct err *err);
-
-#endif

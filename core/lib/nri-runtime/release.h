@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Features of each release of NRI, and the runtime that introduced it. */
-#ifndef NRI_RUNTIME_RELEASE_H
-#define NRI_RUNTIME_RELEASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ static inline bool release_one_frame(const struct nri_release *r)
 {
 	return r->minor <= 6;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * A plugin that is late, disconnects, or violates the protocol is dropped, and may reconnect.
  * Events are sent by separate methods or as StateChange, depending on the release.
  */
-#ifndef NRI_RUNTIME_RUNTIME_H
-#define NRI_RUNTIME_RUNTIME_H
+#pragma once
 
 #include "core/lib/nri-runtime/release.h"
 #include "core/lib/util/loop.h"
@@ -123,5 +122,3 @@ void nri_runtime_synchronize(struct nri_runtime *r, const struct nri_existing *a
 void nri_runtime_not_synchronized(struct nri_runtime *r, const char *why);
 /* Ends the plugin's unsolicited updates; failed: at least one failed. Unlocks. */
 void nri_runtime_updated(struct nri_runtime *r, bool failed);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sends Synchronize: all pods and containers, in parts if they exceed one message. */
-#ifndef NRI_RUNTIME_SYNC_H
-#define NRI_RUNTIME_SYNC_H
+#pragma once
 
 #include "core/lib/nri-runtime/runtime.h"
 
@@ -23,5 +22,3 @@ struct nri_sync *nri_sync_new(const struct nri_sync_config *config);
 struct nri_sync *nri_sync_free(struct nri_sync *s);
 /* Sends the first part. After 0 done is called once. */
 int nri_sync_begin(struct nri_sync *s);
-
-#endif

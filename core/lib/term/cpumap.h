@@ -10,8 +10,7 @@
  * Capitals are CPUs that a single group uses, small letters are shared ones. A group is a set of
  * CPUs and its users: containers, a pool. Large machines get a line of sets for each node instead.
  */
-#ifndef TERM_CPUMAP_H
-#define TERM_CPUMAP_H
+#pragma once
 
 #include <nri-rp/set.h>
 
@@ -55,5 +54,3 @@ enum style cpumap_style(uint32_t group);
 
 /* Draws packages with their nodes and CPUs. -ENOMEM. */
 int cpumap_draw(const struct cpumap *m, struct out *o);
-
-#endif

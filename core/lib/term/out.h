@@ -4,8 +4,7 @@
  * to be written by out_text and similar functions, which remove terminal control sequences, because
  * any user of a cluster may write names and annotations.
  */
-#ifndef TERM_OUT_H
-#define TERM_OUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ void table_add(struct table *t, enum style style, const char *text);
 /* Prints and frees the table. Without rows nothing is printed. Returns NULL. */
 struct table *table_end(struct table *t, struct out *o);
 unsigned table_rows(const struct table *t);
-
-#endif

@@ -5,8 +5,7 @@
  * HOTPLUG_LONGEST_MS after the first. The watcher reads no sysfs; the callback does (topo_reread),
  * and may find no relevant change.
  */
-#ifndef TOPO_HOTPLUG_H
-#define TOPO_HOTPLUG_H
+#pragma once
 
 #include "core/lib/util/err.h"
 #include "core/lib/util/fs.h"
@@ -35,5 +34,3 @@ void hotplug_trigger(struct hotplug *h);
 /* Returns true for a uevent (NUL-separated, as sent by the kernel) about a CPU, a memory block or a
  * node that appears or disappears. */
 bool hotplug_event_matters(const char *msg, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations shared by the files of core/lib/topo, for no other folder. */
-#ifndef TOPO_IMPL_H
-#define TOPO_IMPL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -149,5 +148,3 @@ int topo_parse_meminfo(const char *text, const char *name, uint64_t *ret);
 int topo_parse_size(const char *text, uint64_t *ret);
 /* Reads a whole number of 32 bits; -EINVAL. */
 int topo_read_u32_at(int dirfd, const char *path, uint32_t *ret);
-
-#endif

@@ -4,8 +4,7 @@
  * <linux/isst_if.h> ends before the part for TPMI, so the layouts are repeated here: they are the
  * kernel's ABI. Command numbers contain the size of a pointer, whatever they point to.
  */
-#ifndef TOPO_ISST_H
-#define TOPO_ISST_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -155,5 +154,3 @@ _Static_assert(sizeof(struct isst_instances) == 4 && sizeof(struct isst_core_pow
 		       sizeof(struct isst_feature) == 3 && sizeof(struct isst_cpu_mask) == 24 &&
 		       sizeof(struct isst_tf_info) == 134,
 	       "commands of TPMI");
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Determines the kind of memory of each node (DRAM, HBM, CXL, PMEM). */
-#ifndef TOPO_MEMTYPE_H
-#define TOPO_MEMTYPE_H
+#pragma once
 
 #include "core/lib/topo/impl.h"
 
@@ -14,5 +13,3 @@
 void reader_hide_device_memory(struct reader *r);
 /* Fills the nodes' types after all other attributes. */
 int reader_memory_types(struct reader *r);
-
-#endif

@@ -6,8 +6,7 @@
  * as the position of its span requires. The sets {0}, {64}, {128} … share their words, and so do
  * the threads of successive cores: 4096 cores need a few dozen spans and not a megabyte.
  */
-#ifndef TOPO_SETPOOL_H
-#define TOPO_SETPOOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ struct set_pool {
 int set_pool_init(struct set_pool *p, struct arena *out, struct arena *scratch, uint32_t zeros);
 /* Adds a set equal to v, which lives as long as the out arena. -ENOMEM. */
 int set_pool_add(struct set_pool *p, struct rp_ids v, struct rp_ids *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * Intel Speed Select: the platform as it was when the configuration was tried, and the present
  * hardware. Answers of the driver are checked: numbers beyond a limit are cut or mean "unknown".
  */
-#ifndef TOPO_SST_H
-#define TOPO_SST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -52,5 +51,3 @@ int sst_set_tf(const struct fs_root *root, const struct rp_sst_at *at, bool on);
 int sst_set_clos(const struct fs_root *root, const struct rp_sst_at *at, uint32_t clos,
 		 const struct rp_clos *value);
 int sst_associate(const struct fs_root *root, const struct rp_sst_at *at, uint32_t clos);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations shared by the files of Speed Select. */
-#ifndef TOPO_SST_IMPL_H
-#define TOPO_SST_IMPL_H
+#pragma once
 
 #include "core/lib/topo/isst.h"
 #include "core/lib/topo/sst.h"
@@ -62,5 +61,3 @@ struct sst;
 struct sst *sst_free(struct sst *s); /* accepts NULL; returns NULL */
 /* Returns the bytes of memory for the Speed Select state; 0: it was not read. */
 size_t sst_size(const struct topo *t);
-
-#endif

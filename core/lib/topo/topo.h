@@ -16,8 +16,7 @@
  * Out-structs are filled according to util/sized.h. A CPU's frequencies are not read for a caller
  * whose size ends before them.
  */
-#ifndef TOPO_TOPO_H
-#define TOPO_TOPO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -154,5 +153,3 @@ struct topo_change {
 bool topo_diff(const struct topo *old, const struct topo *now, struct topo_change *ret);
 
 const char *topo_memory_type_name(uint32_t type); /* "DRAM", "PMEM", "HBM", "CXL", "none" */
-
-#endif

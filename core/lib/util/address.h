@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses addresses to listen at. */
-#ifndef UTIL_ADDRESS_H
-#define UTIL_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ struct address {
 int address_parse(const char *text, struct address *ret, struct err *err);
 /* Returns true for a unix socket or a loopback address, which other machines cannot reach. */
 bool address_is_local(const struct address *a);
-
-#endif

@@ -4,8 +4,7 @@
  * moves a pointer; reset keeps the first block. An arena has a limit, so that hostile input ends in
  * -ENOMEM and not in swap.
  */
-#ifndef UTIL_ARENA_H
-#define UTIL_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ static inline void cleanup_arena(struct arena **a)
 	*a = arena_free(*a);
 }
 #define _arena_ __attribute__((cleanup(cleanup_arena)))
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delays between attempts of an operation that fails: each is twice the previous one, up to a
  * limit. */
-#ifndef UTIL_BACKOFF_H
-#define UTIL_BACKOFF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ struct backoff {
 uint64_t backoff_next_ms(struct backoff *b, uint64_t first_ms, uint64_t last_ms);
 /* Makes the next delay the first one again. */
 void backoff_reset(struct backoff *b);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A growable sequence of bytes with a read position, for input queues, encoders and text under
  * construction. */
-#ifndef UTIL_BUF_H
-#define UTIL_BUF_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ int buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((forma
 /* Returns the contents as NUL-terminated text (the NUL is not counted); "" if empty or out of
  * memory. Valid until the next change. */
 const char *buf_text(struct buf *b);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cleanup at the end of a scope: _free_ char *s = …; TAKE(s) hands the pointer over before that. */
-#ifndef UTIL_CLEANUP_H
-#define UTIL_CLEANUP_H
+#pragma once
 
 #include <dirent.h>
 #include <stdio.h>
@@ -51,5 +50,3 @@ static inline int take_fd(int *fd)
 	*fd = -1;
 	return taken;
 }
-
-#endif

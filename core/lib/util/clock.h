@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clocks: monotonic and wall-clock time, and the CPU time of a thread. */
-#ifndef LIB_UTIL_CLOCK_H
-#define LIB_UTIL_CLOCK_H
+#pragma once
 
 #include "core/lib/util/loop.h"
 
@@ -9,5 +8,3 @@ uint64_t clock_ms(void); /* monotonic, in milliseconds */
 uint64_t clock_us(void);
 uint64_t clock_ns(void);
 uint64_t clock_wall_ns(void);
-
-#endif

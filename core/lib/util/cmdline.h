@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses command lines with long options from a table, and prints the help from that table. */
-#ifndef UTIL_CMDLINE_H
-#define UTIL_CMDLINE_H
+#pragma once
 
 #include <getopt.h>
 #include <stdbool.h>
@@ -59,5 +58,3 @@ static inline void *cmdline_member(void *to, const struct cmdline_option *o)
 {
 	return (char *)to + o->at;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signals of a crash, and the stack for their handlers, because the regular one may have
  * overflowed. */
-#ifndef UTIL_CRASH_H
-#define UTIL_CRASH_H
+#pragma once
 
 #include <signal.h>
 
@@ -11,5 +10,3 @@
 		SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP                          \
 	}
 #define CRASH_STACK 32768u
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CRC-32C (Castagnoli), as used by iSCSI and ext4, with the processor's instruction if it
  * exists. */
-#ifndef UTIL_CRC32C_H
-#define UTIL_CRC32C_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@
 uint32_t crc32c(uint32_t sum, const void *data, size_t len);
 /* Computes crc32c() without the instruction, for comparison. */
 uint32_t crc32c_portable(uint32_t sum, const void *data, size_t len);
-
-#endif

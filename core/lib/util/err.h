@@ -5,8 +5,7 @@
  * cause. The origin fills it, callers may prefix it and never overwrite it. A NULL err is allowed
  * everywhere.
  */
-#ifndef UTIL_ERR_H
-#define UTIL_ERR_H
+#pragma once
 
 #include <errno.h>
 #include <stdarg.h>
@@ -33,5 +32,3 @@ int err_errno(struct err *e, int code, const char *fmt, ...) __attribute__((form
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Returns the text, or the errno's text if there is none. */
 const char *err_text(const struct err *e, int code);
-
-#endif

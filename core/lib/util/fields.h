@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a packed message field by field in place. Data is not copied, and an unused field costs no
  * more than skipping it. */
-#ifndef UTIL_FIELDS_H
-#define UTIL_FIELDS_H
+#pragma once
 
 #include <errno.h>
 #include <stddef.h>
@@ -102,5 +101,3 @@ FIELDS_INLINE int field_next(struct span *s, struct field *ret)
 		return -EBADMSG;
 	}
 }
-
-#endif

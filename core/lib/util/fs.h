@@ -4,8 +4,7 @@
  * are relative to the root ("sys/devices/system/cpu/online"); a leading slash is dropped. Symbolic
  * links are resolved within the root.
  */
-#ifndef UTIL_FS_H
-#define UTIL_FS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ int fs_read_own(const char *path, size_t limit, char **ret, size_t *ret_len, str
 void fs_parent(const char *path, char *ret, size_t size);
 /* Creates a directory and its parents, like mkdir -p. */
 int fs_mkdirs(const char *path, mode_t mode, struct err *err);
-
-#endif

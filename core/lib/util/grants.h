@@ -5,8 +5,7 @@
  * the daemon from the moment at which the runtime gets its answer. Plugins are not trusted: the
  * component that receives a grant checks it first.
  */
-#ifndef UTIL_GRANTS_H
-#define UTIL_GRANTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ int grants_unpack(struct arena *a, const void *data, size_t len, const Grants__G
 
 /* Returns true for a valid name of a container or a resource: printable ASCII without blanks. */
 bool grant_name(const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays that double when they are full. */
-#ifndef UTIL_GROW_H
-#define UTIL_GROW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ static inline bool grow_array(void *items, uint32_t n, uint32_t *cap, uint32_t f
 	*cap = more;
 	return true;
 }
-
-#endif

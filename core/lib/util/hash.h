@@ -8,8 +8,7 @@
  * caller has to check that. uthash itself would end the process, so no other file of core/ includes
  * uthash.h.
  */
-#ifndef UTIL_HASH_H
-#define UTIL_HASH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ unsigned hash_bytes(const void *bytes, size_t n);
 #define HASH_FUNCTION(key, n, ret) ((ret) = hash_bytes((key), (n)))
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
-
-#endif

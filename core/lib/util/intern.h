@@ -3,8 +3,7 @@
  * Interned sets: equal sets are one object. Comparing two sets is comparing pointers, a thousand
  * containers on one shared pool need one set, and its text is made once.
  */
-#ifndef UTIL_INTERN_H
-#define UTIL_INTERN_H
+#pragma once
 
 #include <nri-rp/set.h>
 
@@ -32,5 +31,3 @@ unsigned intern_count(const struct intern *t);
 struct iset *intern_get(struct intern *t, struct rp_ids ids);
 struct iset *intern_ref(struct iset *s); /* NULL gives NULL */
 struct iset *intern_unref(struct intern *t, struct iset *s); /* returns NULL */
-
-#endif

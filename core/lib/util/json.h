@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A streaming JSON writer. It adds commas and brackets; invalid UTF-8 in strings becomes U+FFFD.
  * Errors are in out->failed. */
-#ifndef UTIL_JSON_H
-#define UTIL_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ void json_kbool(struct json *j, const char *key, bool v);
 #define JSON_7(j, s, m, ...) JSON_1(j, s, m), JSON_6(j, s, __VA_ARGS__)
 #define JSON_8(j, s, m, ...) JSON_1(j, s, m), JSON_7(j, s, __VA_ARGS__)
 #define JSON_9(j, s, m, ...) JSON_1(j, s, m), JSON_8(j, s, __VA_ARGS__)
-
-#endif

@@ -3,8 +3,7 @@
  * Log messages, one line each, on stderr: with journald's level prefix ("<6>") if stderr is the
  * journal, with time and level otherwise. The log sink is the only global state of the program.
  */
-#ifndef UTIL_LOG_H
-#define UTIL_LOG_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -79,5 +78,3 @@ struct log_limit {
 		.burst = (burst_), .interval_ms = (interval_ms_)                                   \
 	}
 bool log_allowed(struct log_limit *limit, const char *source);
-
-#endif

@@ -3,8 +3,7 @@
  * The event loop, which hides libevent, and the worker thread. Everything runs on the loop's thread
  * except jobs of worker_submit; only loop_post and worker_submit may be called from other threads.
  */
-#ifndef UTIL_LOOP_H
-#define UTIL_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,5 +78,3 @@ void loop_undefer_task(struct loop *loop, struct loop_task *task);
 /* Returns true if loop_abandon was called: threads of the parent do not exist then, and its locks
  * may be locked. */
 bool loop_is_abandoned(const struct loop *loop);
-
-#endif

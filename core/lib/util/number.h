@@ -3,8 +3,7 @@
  * Parses numbers, quantities, durations and frequencies. Parsers take the whole text or fail with
  * -EINVAL (-ERANGE: too large).
  */
-#ifndef LIB_UTIL_NUMBER_H
-#define LIB_UTIL_NUMBER_H
+#pragma once
 
 #include "core/lib/util/str.h"
 
@@ -25,5 +24,3 @@ int str_to_ms(const char *s, int64_t *ret);
 
 /* Parses a frequency: "2.4GHz", "800 M", "1200000" (kHz) → kHz, rounded up; not negative. */
 int str_to_khz(const char *s, int64_t *ret);
-
-#endif

@@ -5,8 +5,7 @@
  * protobuf_c_message_get_packed_size() and protobuf_c_message_pack(), each of which visits every
  * level again. The bytes are identical.
  */
-#ifndef UTIL_PACK_H
-#define UTIL_PACK_H
+#pragma once
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -16,5 +15,3 @@
  * oneof, numbers of fixed length, unknown fields).
  */
 int pack_backwards(const ProtobufCMessage *m, uint8_t *room, size_t size, size_t *ret_len);
-
-#endif

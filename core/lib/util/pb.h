@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocation of protobuf-c messages from an arena: unpacked messages are freed with the arena. */
-#ifndef UTIL_PB_H
-#define UTIL_PB_H
+#pragma once
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -41,5 +40,3 @@ static inline ProtobufCAllocator pb_arena(struct arena *arena)
 		ProtobufCAllocator alloc_ = pb_arena(arena);                                       \
 		(arena) ? prefix##__unpack(&alloc_, size, data) : NULL;                            \
 	})
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits the privileges of root that a process keeps, however it was started. */
-#ifndef UTIL_PRIVILEGES_H
-#define UTIL_PRIVILEGES_H
+#pragma once
 
 #include <linux/capability.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@
  * capabilities, as in the shipped units, it has no effect.
  */
 int privileges_drop(uint64_t keep, struct err *err);
-
-#endif

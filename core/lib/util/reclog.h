@@ -20,8 +20,7 @@
  * the old one by rename when it is complete. The log is rewritten in the same way when it has grown
  * long.
  */
-#ifndef UTIL_RECLOG_H
-#define UTIL_RECLOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,5 +104,3 @@ int reclog_commit(struct reclog *l, struct err *err);
 void reclog_drop(struct reclog *l);
 /* Closes the log: the next commit has to be a rewrite. */
 void reclog_close(struct reclog *l);
-
-#endif

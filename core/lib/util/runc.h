@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Determines the version of runc from its binary, without running it. */
-#ifndef UTIL_RUNC_H
-#define UTIL_RUNC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ bool runc_version_in(const char *data, size_t len, struct runc_version *ret);
 int runc_version_of(const char *path, struct runc_version *ret);
 /* Returns true if this runc reverses the bytes of the cpusets that it passes to systemd. */
 bool runc_swaps_bytes(const struct runc_version *v);
-
-#endif

@@ -4,8 +4,7 @@
  * used because it would bring compression and encryption into a root daemon. Without the variable
  * all functions have no effect.
  */
-#ifndef UTIL_SD_H
-#define UTIL_SD_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -31,5 +30,3 @@ int sd_listen_fd(unsigned n);
 /* Returns a duplicate, non-blocking descriptor of the systemd socket that is bound to the address.
  * -ENOENT: none. */
 int sd_listen_at(const struct sockaddr *address, socklen_t len);
-
-#endif

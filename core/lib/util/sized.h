@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Structs of the module ABI, which begin with `uint32_t size` (include/nri-rp/module.h). */
-#ifndef UTIL_SIZED_H
-#define UTIL_SIZED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ static inline bool sized_is_understood(const void *from, uint32_t size, uint32_t
 			return false;
 	return true;
 }
-
-#endif

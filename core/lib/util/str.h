@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text: comparison, suggestions, globs, UTF-8. Numbers are parsed by number.h. */
-#ifndef UTIL_STR_H
-#define UTIL_STR_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ bool utf8_valid(const char *s, size_t n);
 size_t utf8_cut(const char *s, size_t max);
 /* Makes untrusted text valid UTF-8: if it is not, every byte that is not ASCII becomes "?". */
 void utf8_mend(char *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The worker: a thread for jobs that may block, and its end. worker.c implements it. */
-#ifndef LIB_UTIL_WORKER_H
-#define LIB_UTIL_WORKER_H
+#pragma once
 
 #include "core/lib/util/loop.h"
 
@@ -17,5 +16,3 @@ struct worker *worker_free(struct worker *w);
  * it are abandoned, no further job is started and no done function is called. Their memory has to
  * stay valid until the process ends, which should be soon. */
 struct worker *worker_free_within(struct worker *w, uint64_t limit_ms);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Constants of both ends of the connection between nri-rpd and nri-rp-agent. The messages are in
  * proto/agent.proto. */
-#ifndef AGENT_PROTOCOL_H
-#define AGENT_PROTOCOL_H
+#pragma once
 
 #define AGENT_SERVICE "nri-rp.v1.Agent"
 #define AGENT_HOST_SERVICE "nri-rp.v1.AgentHost"
@@ -60,5 +59,3 @@
 #define AGENT_DEVICE_ITEMS_MAX 16u
 
 #define AGENT_PLUGINS_ARENA (64u << 20) /* memory for a message about plugins */
-
-#endif

@@ -3,8 +3,7 @@
  * ttrpc client for programs without a loop: calls wait for their answers. Plain ttrpc, no
  * multiplexer.
  */
-#ifndef WIRE_CLIENT_H
-#define WIRE_CLIENT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void ttrpc_client_fini(struct ttrpc_client *c);
 int ttrpc_client_call(struct ttrpc_client *c, const char *service, const char *method,
 		      const ProtobufCMessage *msg, unsigned timeout_ms, const uint8_t **ret_payload,
 		      size_t *ret_len, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Constants of both ends of the control socket. */
-#ifndef WIRE_CONTROL_PROTOCOL_H
-#define WIRE_CONTROL_PROTOCOL_H
+#pragma once
 
 #define CTL_SERVICE "nri-rp.v1.Control"
 #define CTL_DEFAULT_SOCKET "/run/nri-rp/control.sock"
@@ -34,5 +33,3 @@ enum ctl_exit {
 	CTL_DEGRADED = 4,
 	CTL_CONFIG = 78,
 };
-
-#endif

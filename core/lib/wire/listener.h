@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Listening unix socket on the loop. Its file is removed with it, unless another file has replaced
  * it. */
-#ifndef WIRE_LISTENER_H
-#define WIRE_LISTENER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -29,5 +28,3 @@ int listener_new(struct loop *loop, const struct listener_config *config, struct
 /* Frees the listener; its connections stay open. Allowed in accepted(), as the last call there.
  * accepts NULL; returns NULL. */
 struct listener *listener_free(struct listener *l);
-
-#endif

@@ -8,8 +8,7 @@
  * 4096 bytes, and drops the connection if a frame does not fit. Each message therefore starts a
  * frame, which has at most 4096 bytes of it, and a second frame has the rest.
  */
-#ifndef WIRE_MUX_H
-#define WIRE_MUX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ static inline bool mux_rx_partial(const struct mux_rx *rx)
  */
 uint8_t *mux_begin(struct buf *out, size_t n, size_t first_max);
 void mux_end(struct buf *out, uint32_t conn, size_t n, size_t first_max);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of NRI's services and methods, for both ends. The messages are in proto/nri.proto. */
-#ifndef WIRE_NRI_PROTOCOL_H
-#define WIRE_NRI_PROTOCOL_H
+#pragma once
 
 #include "proto/nri.pb-c.h"
 
@@ -10,5 +9,3 @@
 
 /* Returns the name of an event's own method; NULL: the event is unknown. */
 const char *nri_event_method(Nri__Event event);
-
-#endif

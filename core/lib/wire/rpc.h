@@ -4,8 +4,7 @@
  * bytes into callbacks and calls into bytes; the trunk below it owns the socket and the timer.
  * Everything runs on the loop's thread.
  */
-#ifndef WIRE_RPC_H
-#define WIRE_RPC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -130,5 +129,3 @@ void rpc_close(struct rpc *rpc, int error);
  * passed. */
 uint64_t rpc_deadline_ms(const struct rpc *rpc);
 void rpc_expire(struct rpc *rpc, uint64_t now_ms);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unix sockets: all of them close-on-exec and non-blocking. */
-#ifndef WIRE_SOCK_H
-#define WIRE_SOCK_H
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -29,5 +28,3 @@ int wire_adopt(int fd, struct err *err);
  * socket there.
  */
 int wire_check_folder(const char *path, struct err *err);
-
-#endif

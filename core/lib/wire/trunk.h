@@ -9,8 +9,7 @@
  * wait forever. The connection ends when too much output waits, so that a peer which sends requests
  * and reads no answers does not use unlimited memory.
  */
-#ifndef WIRE_TRUNK_H
-#define WIRE_TRUNK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ struct rpc *trunk_rpc(struct trunk *trunk, uint32_t conn);
 bool trunk_connected(const struct trunk *trunk);
 /* Returns the number of bytes that are not sent yet. */
 size_t trunk_unsent(const struct trunk *trunk);
-
-#endif

@@ -4,8 +4,7 @@
  * and written here, so that a payload of megabytes is neither copied nor allocated; protobuf-c
  * handles its contents.
  */
-#ifndef WIRE_TTRPC_H
-#define WIRE_TTRPC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -94,5 +93,3 @@ void ttrpc_request_encode(const struct ttrpc_out *out, uint8_t *data);
  */
 size_t ttrpc_response_size(struct ttrpc_out *out);
 void ttrpc_response_encode(const struct ttrpc_out *out, uint8_t *data);
-
-#endif

@@ -8,8 +8,7 @@
  * credentials that the kernel reports of the peer. The mode of the socket excludes other users,
  * too. One agent at a time.
  */
-#ifndef AGENT_AGENT_H
-#define AGENT_AGENT_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
@@ -27,5 +26,3 @@ void agent_changed(struct agent *a);
 void agent_status_changed(struct agent *a);
 /* Notifies the event sender of a new event. */
 void agent_event(struct agent *a);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Serves AgentHost.ListAllocations and GetAllocatable: allocations of containers and allocatable
  * resources, for the pod-resources API that the agent offers. */
-#ifndef AGENT_ALLOCATED_H
-#define AGENT_ALLOCATED_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/wire/rpc.h"
@@ -11,5 +10,3 @@
  * req. */
 void agent_serve_allocations(struct pipeline *p, struct rpc_request *req);
 void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests to a connected agent about pods and evictions. The answers go to the pipeline. */
-#ifndef AGENT_ASK_H
-#define AGENT_ASK_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/wait/devices.h"
 #include "core/nri-rpd/pipeline/request/request.h"
@@ -25,5 +24,3 @@ struct arena;
 int agent_decode_pod(struct arena *a, const uint8_t *data, size_t n, struct pod_devices_desc *ret);
 int agent_decode_list(struct arena *a, const uint8_t *data, size_t n, struct pod_devices_desc **ret,
 		      uint32_t *ret_n);
-
-#endif

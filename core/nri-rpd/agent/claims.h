@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Serves AgentHost.PrepareClaim, ReleaseClaim and ListClaims, and calls Agent.CheckClaim. */
-#ifndef AGENT_CLAIMS_H
-#define AGENT_CLAIMS_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/request/claims.h"
 #include "core/nri-rpd/pipeline/wait/claim_check.h"
@@ -18,5 +17,3 @@ int agent_ask_claim(struct pipeline *p, struct rpc *rpc, const struct ctr *claim
 /* Decodes a claim, for tests as well, into the arena. -EBADMSG: not decodable; -EINVAL: a value is
  * out of range; -ENOMEM. */
 int agent_decode_claim(struct arena *a, const uint8_t *data, size_t n, struct claim_desc *ret);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configurations of the cluster, pushed by the agent: checked like a file, tried like a reload, and
  * answered after the trial. */
-#ifndef AGENT_CONFIG_H
-#define AGENT_CONFIG_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/wire/rpc.h"
@@ -18,5 +17,3 @@ void agent_serve_config(struct pipeline *p, struct rpc_request *req, bool adjust
 struct arena;
 int agent_decode_config(struct arena *a, const uint8_t *data, size_t n, struct conf_source **ret,
 			unsigned *ret_n);
-
-#endif

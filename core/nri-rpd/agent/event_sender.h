@@ -6,8 +6,7 @@
  * a refused pod without end. Events that are left out are counted, and the count is sent with the
  * next of their kind.
  */
-#ifndef AGENT_TELLER_H
-#define AGENT_TELLER_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/wire/rpc.h"
@@ -26,5 +25,3 @@ struct teller *teller_free(struct teller *t); /* accepts NULL; returns NULL */
 void teller_set_agent(struct teller *t, struct rpc *rpc);
 /* Checks for new events. */
 void teller_changed(struct teller *t);
-
-#endif

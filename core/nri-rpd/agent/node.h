@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Serves AgentHost.SetNode: the Node as the API server has it. */
-#ifndef AGENT_NODE_H
-#define AGENT_NODE_H
+#pragma once
 
 #include "core/nri-rpd/host/node.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
@@ -17,5 +16,3 @@ void agent_serve_node(struct pipeline *p, struct rpc_request *req);
 struct arena;
 int agent_decode_node(struct arena *a, const uint8_t *data, size_t n,
 		      const struct node_object **ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resource plugins behind the agent: the agent's reports about them, and requests to them. */
-#ifndef AGENT_PLUGINS_H
-#define AGENT_PLUGINS_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/wire/rpc.h"
@@ -24,5 +23,3 @@ void agent_ask_plugins(struct plugin_link *l, struct pipeline *p, struct rpc *rp
  * -ENOMEM. */
 int agent_decode_hints(struct arena *a, const uint8_t *data, size_t n, struct plugin_hints **ret,
 		       uint32_t *ret_n);
-
-#endif

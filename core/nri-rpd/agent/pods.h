@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Serves AgentHost.SetPods: the pods of this node as the API server has them. */
-#ifndef AGENT_PODS_H
-#define AGENT_PODS_H
+#pragma once
 
 #include "core/nri-rpd/cache/feed.h"
 #include "core/nri-rpd/pipeline/node/feed.h"
@@ -18,5 +17,3 @@ void agent_serve_pods(struct pipeline *p, struct rpc_request *req);
  */
 struct arena;
 int agent_decode_pods(struct arena *a, const uint8_t *data, size_t n, struct fed_message *ret);
-
-#endif

@@ -4,8 +4,7 @@
  * wishes for the Node. They are sent as a whole when they have changed: at once after a quiet time,
  * else every PUBLISH_INTERVAL_MS at most, so that changes in between are one message.
  */
-#ifndef AGENT_PUBLISHER_H
-#define AGENT_PUBLISHER_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/wire/rpc.h"
@@ -24,5 +23,3 @@ void publisher_changed(struct publisher *u);
 /* Publishes at once if the condition that prevents the placing of containers has changed or
  * ended. */
 void publisher_status_changed(struct publisher *u);
-
-#endif

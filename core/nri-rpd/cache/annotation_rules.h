@@ -5,8 +5,7 @@
  * the annotations that take effect; all code that acts on an annotation uses it. Withheld
  * annotations are only shown.
  */
-#ifndef RPD_CACHE_ANNOTATION_RULES_H
-#define RPD_CACHE_ANNOTATION_RULES_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 #include "core/lib/conf/conf.h"
@@ -30,5 +29,3 @@ static inline const struct kvs *pod_heard(const struct pod *pod)
 /* Returns the withheld key that concerns a container and follows the key `after`, or NULL. `after`
  * NULL: returns the first one. */
 const char *withheld_next(const struct ctr *ctr, const char *after);
-
-#endif

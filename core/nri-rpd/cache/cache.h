@@ -14,8 +14,7 @@
  * pointers are valid until the object is removed. The cache does no I/O: the pipeline calls the
  * store (store.h).
  */
-#ifndef CACHE_CACHE_H
-#define CACHE_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -377,5 +376,3 @@ static inline bool ctr_has_sent(const struct ctr *ctr)
 }
 /* Records the numbers among these fields as sent to the runtime and not yet acknowledged. */
 void ctr_note_sent(struct ctr *ctr, uint32_t fields, const struct values *v);
-
-#endif

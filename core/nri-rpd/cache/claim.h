@@ -6,8 +6,7 @@
  * it: its state is RP_STATE_CREATING until it is released. A claim of several devices has one such
  * object for each of them, its parts, in the same pod. The first one stands for the claim.
  */
-#ifndef CACHE_CLAIM_H
-#define CACHE_CLAIM_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 
@@ -64,5 +63,3 @@ bool claim_is_named(const struct ctr *ctr, const char *text);
 void claim_attach(struct ctr *ctr, struct ctr *claim);
 /* Removes a claim from the containers that use it. Their CPUs are not exclusive any more. */
 void claim_detach(struct cache *c, struct ctr *claim);
-
-#endif

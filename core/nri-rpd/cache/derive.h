@@ -7,8 +7,7 @@
  *   mcpu   = ceil(shares * 1000 / 1024)               exact for every request above 2m
  *   adj    = 1000 - 1000 * request / capacity         oom_score_adj of Burstable pods, 3 … 999
  */
-#ifndef CACHE_DERIVE_H
-#define CACHE_DERIVE_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 
@@ -53,5 +52,3 @@ bool annotations_ours(const struct kvs *annotations);
  * "prefer-isolated-cpus" means "prefer-isolated-cpus.resource-policy.nri.io". */
 const char *annotation_effective(const struct pod *pod, const char *ctr_name, const char *key,
 				 uint32_t *ret_scope);
-
-#endif

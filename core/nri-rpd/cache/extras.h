@@ -5,8 +5,7 @@
  * requests of two sources are an error that names both, because otherwise the last one would win
  * unnoticed. A source may replace its own earlier request.
  */
-#ifndef CACHE_EXTRAS_H
-#define CACHE_EXTRAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ void extras_fini(struct extras *x);
 /* Returns the kind of a request ("environment variable", "mount") and its value for display. */
 const char *extra_name(uint32_t field);
 void extra_value(const struct extra *e, char ret[EXTRA_VALUE_MAX]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Validation of requests for values that only a creation can set. */
-#ifndef CACHE_EXTRAS_CHECK_H
-#define CACHE_EXTRAS_CHECK_H
+#pragma once
 
 #include "core/nri-rpd/cache/extras.h"
 
@@ -10,5 +9,3 @@ int extra_check(const struct extra *e, struct err *err);
 
 /* Returns true if the text is UTF-8 of at most max bytes. */
 bool extra_text(const char *text, size_t max);
-
-#endif

@@ -4,8 +4,7 @@
  * before the runtime reports it, and after the runtime has removed it. The feed does not change
  * containers that are already placed.
  */
-#ifndef CACHE_FEED_H
-#define CACHE_FEED_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 #include "core/lib/conf/conf.h"
@@ -102,5 +101,3 @@ struct needs fed_needs(const struct fed_pod *pod);
 /* Returns the pod's needs as the kubelet sends them with the sandbox: limits are summed even if
  * some container has none. */
 struct needs fed_sandbox_needs(const struct fed_pod *pod);
-
-#endif

@@ -11,8 +11,7 @@
  * are in use is not known, so the last known number of others' pages counts, within the limits
  * that the pages in use set.
  */
-#ifndef CACHE_HUGEPAGES_H
-#define CACHE_HUGEPAGES_H
+#pragma once
 
 #include "core/lib/topo/topo.h"
 #include "core/nri-rpd/cache/cache.h"
@@ -50,5 +49,3 @@ int hugepages_count(struct cache *c, const struct topo *t, uint32_t node, uint64
  */
 int hugepages_check(struct cache *c, const struct topo *t, const struct pod *pod,
 		    const struct ctr *ctr, struct rp_ids nodes, char *why, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * struct cache, handles and the counts of CPU owners, shared by the files of this folder only.
  */
-#ifndef CACHE_INTERNAL_H
-#define CACHE_INTERNAL_H
+#pragma once
 
 #include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/cache/feed.h"
@@ -91,5 +90,3 @@ static inline uint32_t owner_key(const struct ctr *ctr, const struct decision *d
 	return d->group ? OWNER_GROUP | d->policy << OWNER_POLICY_SHIFT | d->group
 			: (uint32_t)ctr->handle;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Labels and annotations: pairs of text, packed into one allocation and sorted by key. */
-#ifndef CACHE_KVS_H
-#define CACHE_KVS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ static inline uint64_t kvs_beginning(const char *key)
 
 /* Returns the position after the NUL that ends `text`: the next key or value. For KVS_EACH. */
 const char *kvs_after(const char *text);
-
-#endif

@@ -7,8 +7,7 @@
  * The pod feed has the exact amounts (feed.h). Without the feed they are derived from the pod's
  * values that NRI sends with its sandbox. This file does not place anything.
  */
-#ifndef CACHE_POD_LEVEL_H
-#define CACHE_POD_LEVEL_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 
@@ -22,5 +21,3 @@ void pod_level_amend(struct ctr *ctr);
 const struct needs *pod_level_own(const struct cache *c, const struct pod *pod);
 /* Resets amounts to 0 that the container did not have itself before a resize (`had`). */
 void pod_level_keep(struct ctr *ctr, const struct needs *had);
-
-#endif

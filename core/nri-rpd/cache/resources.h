@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The resources annotation, in which a webhook of the cluster records a pod's exact requests. */
-#ifndef CACHE_RESOURCES_H
-#define CACHE_RESOURCES_H
+#pragma once
 
 #include "core/nri-rpd/cache/derive.h"
 
@@ -14,5 +13,3 @@ int resources_annotation(const struct pod *pod, const char *ctr_name, struct nee
  * malformed. */
 int resources_annotation_extended(const struct pod *pod, const char *ctr_name, const char *resource,
 				  int64_t *ret_request, int64_t *ret_limit);
-
-#endif

@@ -7,8 +7,7 @@
  * Costs depend on the touched containers only: the cache counts for each CPU the distinct sets that
  * contain it and its exclusive owner, so that checks never visit other containers.
  */
-#ifndef CACHE_TXN_H
-#define CACHE_TXN_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 #include "core/nri-rpd/cache/extras.h"
@@ -102,5 +101,3 @@ void decision_fini(struct cache *c, struct decision *d);
 
 /* Adds a decision to the per-CPU counts, or removes it. */
 void count_decision(struct cache *c, const struct ctr *ctr, const struct decision *d, bool in);
-
-#endif

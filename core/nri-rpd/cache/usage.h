@@ -3,8 +3,7 @@
  * Measured usage of a container: the last two readings of each figure. The collector fills it on
  * the loop's thread, modules and metrics read it. Not stored: a restart measures again.
  */
-#ifndef CACHE_USAGE_H
-#define CACHE_USAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ bool usage_rate(const struct usage *u, enum figure f, double *ret);
 /* Returns the growth of `part` for each 1000 of growth of `whole`. Returns false if it is not
  * known. */
 bool usage_permille(const struct usage *u, enum figure part, enum figure whole, int64_t *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * Finds, decodes and runs the commands of the control socket, for clients and for other parts of
  * the process.
  */
-#ifndef CONTROL_COMMANDS_H
-#define CONTROL_COMMANDS_H
+#pragma once
 
 #include "core/nri-rpd/control/control.h"
 #include "core/nri-rpd/control/internal.h"
@@ -24,5 +23,3 @@ void command_serve(struct client *client, struct rpc_request *rpc);
 enum call_result call_fail(struct call *call, int exit, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void document_error(struct buf *out, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands on configurations: reload, confirm, undo, plan, try, check and show. */
-#ifndef CONTROL_CONFIG_H
-#define CONTROL_CONFIG_H
+#pragma once
 
 #include "core/nri-rpd/control/internal.h"
 
@@ -12,5 +11,3 @@ enum call_result run_plan(struct call *call);
 enum call_result run_try(struct call *call);
 enum call_result run_config_check(struct call *call);
 enum call_result run_config_show(struct call *call);
-
-#endif

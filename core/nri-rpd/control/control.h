@@ -23,8 +23,7 @@
  * Loop thread only. The time of a command is proportional to its document; longer work (reload,
  * plan, events) is answered later.
  */
-#ifndef RPD_CONTROL_CONTROL_H
-#define RPD_CONTROL_CONTROL_H
+#pragma once
 
 #include "core/lib/wire/control_protocol.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
@@ -53,5 +52,3 @@ struct ctl_question {
 /* Receives the document of an answer, valid during the call, and the exit status of nri-rpctl for
  * it. */
 typedef void (*ctl_answer_fn)(void *arg, const struct buf *document, int exit);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes parts that several documents have: times, sets, amounts, texts. */
-#ifndef CONTROL_DOCUMENT_H
-#define CONTROL_DOCUMENT_H
+#pragma once
 
 #include "core/nri-rpd/control/internal.h"
 
@@ -23,5 +22,3 @@ const char *state_name(uint32_t state);
 /* Returns true if `name` matches the pattern: a glob if it has wildcards, else a substring. NULL
  * and "" match all. */
 bool matches(const char *pattern, const char *name);
-
-#endif

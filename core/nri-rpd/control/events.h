@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command that queries events or waits for them. */
-#ifndef CONTROL_EVENTS_H
-#define CONTROL_EVENTS_H
+#pragma once
 
 #include "core/nri-rpd/control/internal.h"
 
@@ -9,5 +8,3 @@ enum call_result run_events(struct call *call);
 void put_event(struct json *j, const struct event *e, uint32_t flags);
 int events_init(struct ctl *ctl);
 void events_fini(struct ctl *ctl);
-
-#endif

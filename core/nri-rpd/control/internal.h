@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations shared by the files of this folder. */
-#ifndef RPD_CONTROL_INTERNAL_H
-#define RPD_CONTROL_INTERNAL_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -89,5 +88,3 @@ struct command {
 	unsigned min_args, max_args;
 	command_fn run;
 };
-
-#endif

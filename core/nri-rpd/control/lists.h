@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that list pods and containers and explain one container. */
-#ifndef CONTROL_LISTS_H
-#define CONTROL_LISTS_H
+#pragma once
 
 #include "core/nri-rpd/control/internal.h"
 
@@ -9,5 +8,3 @@ enum call_result run_pods(struct call *call);
 enum call_result run_containers(struct call *call);
 enum call_result run_claims(struct call *call);
 enum call_result run_explain(struct call *call);
-
-#endif

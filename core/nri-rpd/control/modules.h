@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that show modules, log levels and the version. */
-#ifndef CONTROL_MODULES_H
-#define CONTROL_MODULES_H
+#pragma once
 
 #include "core/nri-rpd/control/internal.h"
 
@@ -10,5 +9,3 @@ enum call_result run_modules_clear(struct call *call);
 enum call_result run_log_level(struct call *call);
 enum call_result run_log_debug(struct call *call);
 enum call_result run_version(struct call *call);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The control socket: its lifetime, and answers to requests at once or by a job. */
-#ifndef CONTROL_SERVER_H
-#define CONTROL_SERVER_H
+#pragma once
 
 #include "core/nri-rpd/control/control.h"
 #include "core/nri-rpd/control/internal.h"
@@ -40,5 +39,3 @@ void job_end(struct job *job, struct buf *out, int exit);
 
 /* Frees the job; its request still has to be answered. */
 void job_drop(struct job *job, struct job **list);
-
-#endif

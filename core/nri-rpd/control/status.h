@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command that shows the daemon's status. */
-#ifndef CONTROL_STATUS_H
-#define CONTROL_STATUS_H
+#pragma once
 
 #include "core/nri-rpd/control/internal.h"
 
 enum call_result run_status(struct call *call);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the measured usage of containers and memory nodes (metrics.collectInterval). */
-#ifndef CONTROL_USAGE_H
-#define CONTROL_USAGE_H
+#pragma once
 
 #include "core/nri-rpd/control/internal.h"
 
@@ -13,5 +12,3 @@ void put_usage(struct json *j, struct pipeline *p, const struct ctr *ctr, bool b
 int64_t usage_cpu_milli(const struct ctr *ctr);
 /* Writes the used memory of a node, without its file pages, if usage is collected. */
 void put_node_used(struct json *j, struct pipeline *p, uint32_t node);
-
-#endif

@@ -21,8 +21,7 @@
  * The file belongs on a tmpfs that outlives the service (/run): on a disk, a store may have to wait
  * for the file system's journal.
  */
-#ifndef HOST_CRUMB_H
-#define HOST_CRUMB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -217,5 +216,3 @@ static inline unsigned crumb_slot_call(const struct crumb_slot *s)
 /* Returns the live part that calls are written to, for the watchdog; NULL: calls are not
  * written. */
 struct crumb_live *crumb_live(struct crumb *c);
-
-#endif

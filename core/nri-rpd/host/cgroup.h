@@ -5,8 +5,7 @@
  *   systemd   kubepods-burstable-podUID.slice:cri-containerd:ID, which is
  *             kubepods.slice/kubepods-burstable.slice/…/cri-containerd-ID.scope
  */
-#ifndef HOST_CGROUP_H
-#define HOST_CGROUP_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 #include "core/lib/util/fs.h"
@@ -26,5 +25,3 @@ int cgroup_dir_of(const struct fs_root *root, const char *cgroups_path, const ch
  */
 int cgroup_find_dir(const struct fs_root *root, const char *cgroups_path, uint32_t pid,
 		    const char *controller, char *buf, size_t size);
-
-#endif

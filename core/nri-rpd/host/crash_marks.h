@@ -4,8 +4,7 @@
  * running call. A process that is killed (SIGKILL by an operator, a test or the kernel's OOM
  * killer) leaves no such mark, and its end does not count against the module.
  */
-#ifndef HOST_ENDS_H
-#define HOST_ENDS_H
+#pragma once
 
 struct crumb;
 
@@ -13,5 +12,3 @@ struct crumb;
  * is one of the crashes. NULL: removes them. A process has one crumb; in a forked child the
  * handlers use the crumb that crumb_child() set up. */
 void ends_note(struct crumb *c);
-
-#endif

@@ -3,8 +3,7 @@
  * Evaluates expressions over containers, {key, operator, values}, for the core. The matcher of
  * modules/lib, which modules use in their sections, reads and evaluates them on the host services.
  */
-#ifndef HOST_EXPRESSIONS_H
-#define HOST_EXPRESSIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ int expressions_read(struct host_env *env, rp_cfg list, struct expressions **ret
 struct expressions *expressions_free(struct expressions *e); /* accepts NULL; returns NULL */
 /* Returns true if at least one expression matches the container. */
 bool expressions_match(struct expressions *e, const struct ctr *ctr);
-
-#endif

@@ -5,8 +5,7 @@
  * originals. The log has to survive the process, not the machine: the next boot makes it void. It
  * belongs beside the breadcrumb, on a tmpfs, so that no write waits for a disk.
  */
-#ifndef HOST_FOUND_H
-#define HOST_FOUND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ int found_put(struct found *f, const char *path, const char *value);
 int found_commit(struct found *f);
 /* Returns true if the file is long enough to be worth rewriting. */
 bool found_is_long(const struct found *f);
-
-#endif

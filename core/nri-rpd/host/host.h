@@ -35,13 +35,10 @@
  * A trial child starts with crumb and watchdog detached: a death there is reported and does not
  * count against the module.
  */
-#ifndef HOST_HOST_H
-#define HOST_HOST_H
+#pragma once
 
 #include "core/nri-rpd/host/breadcrumb.h"
 #include "core/nri-rpd/host/loader.h"
 #include "core/nri-rpd/host/note.h"
 #include "core/nri-rpd/host/trial.h"
 #include "core/nri-rpd/host/watchdog.h"
-
-#endif

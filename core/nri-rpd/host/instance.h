@@ -4,8 +4,7 @@
  * made under a breadcrumb. Its error text is collected, and its result is judged by the rules of
  * <nri-rp/module.h>.
  */
-#ifndef HOST_INSTANCE_H
-#define HOST_INSTANCE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -210,5 +209,3 @@ uint32_t instance_takes(const struct instance *i);
 void instance_controller_sync(struct instance *i);
 void instance_measure(struct instance *i);
 void instance_controller_timer(struct instance *i, uint64_t cookie);
-
-#endif

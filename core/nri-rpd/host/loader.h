@@ -12,8 +12,7 @@
  * if the file has changed since, because dlopen() would do so anyway. module_stale() detects a
  * changed file; a restart loads it.
  */
-#ifndef HOST_LOADER_H
-#define HOST_LOADER_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -127,5 +126,3 @@ static inline bool loader_usable(const struct loader_item *item)
  * result of fn ends the iteration and is returned. */
 int loader_list(const struct loader *l, int (*fn)(const struct loader_item *item, void *arg),
 		void *arg);
-
-#endif

@@ -4,8 +4,7 @@
  * lists sorted by key, each key once. Also the labels, taints and resources that modules want the
  * node to have (the data behind nri-rp.host.node/1).
  */
-#ifndef HOST_NODE_H
-#define HOST_NODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ struct node_wish {
 	int64_t amount; /* amount of a resource */
 	struct node_wish *prev, *next;
 };
-
-#endif

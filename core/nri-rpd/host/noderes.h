@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of a pass of calculators: the data behind nri-rp.host.noderes/1. The component that runs
  * the pass fills it; no data is copied. */
-#ifndef HOST_NODERES_H
-#define HOST_NODERES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ struct nr_input {
 	struct rp_nr_cpu cpu;
 	bool cpu_known;
 };
-
-#endif

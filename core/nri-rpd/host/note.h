@@ -7,8 +7,7 @@
  * second place to look for the note. The file is not trusted: every offset and length is checked
  * against the file's size in 64 bit.
  */
-#ifndef HOST_NOTE_H
-#define HOST_NOTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@ int note_check(const struct note_facts *facts, const char *label, unsigned flags
 
 /* Returns true for a name [a-z0-9][a-z0-9-]* of at most RP_NAME_MAX - 1 bytes. */
 bool note_name_valid(const char *name);
-
-#endif

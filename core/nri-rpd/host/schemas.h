@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Key tables of the installed modules, for readers of configurations: the daemon, and nri-rpctl
  * without a daemon. */
-#ifndef HOST_SCHEMAS_H
-#define HOST_SCHEMAS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ struct schemas {
 struct conf_schemas schemas_of(struct schemas *s);
 /* Finds the table of an installed module; implements conf_schemas.find. */
 enum conf_found schemas_find(struct schemas *s, const char *module, const struct rp_schema **ret);
-
-#endif

@@ -8,8 +8,7 @@
  * and watchdog are detached; a shared page takes the crumbs, so that the sentence about a crash can
  * name module and function.
  */
-#ifndef HOST_TRIAL_H
-#define HOST_TRIAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,5 +111,3 @@ int trial_run(const struct trial_spec *spec, struct trial_result *ret, struct er
 void trial_tell_held(const struct trial_result *res);
 /* Frees a result of trial_run. */
 void trial_result_fini(struct trial_result *res);
-
-#endif

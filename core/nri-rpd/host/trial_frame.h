@@ -3,8 +3,7 @@
  * The frame that the child of a trial sends through its pipe: a header with text and payload behind
  * it. The parent trusts it no more than the module that ran in the child.
  */
-#ifndef HOST_TRIAL_FRAME_H
-#define HOST_TRIAL_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ uint8_t *frame_room(struct frame_in *f, size_t n);
 enum frame_state frame_add(struct frame_in *f, size_t n);
 /* Returns the answer of a complete frame, false otherwise. Valid as long as f->in. */
 bool frame_get(const struct frame_in *f, struct frame_answer *ret);
-
-#endif

@@ -17,8 +17,7 @@
  * modules. It writes one line to stderr and _exits with WATCHDOG_EXIT; the breadcrumb stays, marked
  * as a hang. One watchdog a process at a time.
  */
-#ifndef HOST_WATCHDOG_H
-#define HOST_WATCHDOG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ void watchdog_end(struct watchdog *w);
 void watchdog_allow(struct watchdog *w, uint32_t more_ms);
 /* Detaches a forked child, which has no timer: the other calls then have no effect. */
 void watchdog_child(struct watchdog *w);
-
-#endif

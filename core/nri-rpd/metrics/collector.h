@@ -13,8 +13,7 @@
  * result. The cost grows with the number of containers, and is counted (nri_rp_collect_*). At most
  * one round runs at a time; if reading takes longer than the interval, the next round is skipped.
  */
-#ifndef METRICS_COLLECTOR_H
-#define METRICS_COLLECTOR_H
+#pragma once
 
 #include "core/nri-rpd/cache/usage.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
@@ -36,5 +35,3 @@ struct collector *collector_free(struct collector *c); /* accepts NULL; returns 
 /* Returns the resources that a container lacks by its last readings and by the previous result;
  * counts the streaks. limits: percent, by bit. */
 uint32_t collector_judge(struct usage *u, const uint32_t limits[4]);
-
-#endif

@@ -3,8 +3,7 @@
  * Prometheus' text format, version 0.0.4. The samples of a family have to be adjacent, so they are
  * collected before they are written.
  */
-#ifndef METRICS_EXPO_H
-#define METRICS_EXPO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ void expo_counter(struct expo *e, const char *name, const char *help, double val
 void expo_label(struct buf *labels, const char *name, const char *value);
 bool expo_labels_valid(const char *labels);
 bool expo_name_valid(const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the kernel's figures of a container from the files of its cgroup, v2 or v1. Any thread. */
-#ifndef METRICS_FIGURES_H
-#define METRICS_FIGURES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ bool figures_wait(const char *text, uint64_t *ret);
 /* Parses and adds the bytes of all devices: "8:0 rbytes=1 wbytes=2 …" and "8:0 Read 1". */
 bool figures_io(const char *text, uint64_t *ret_read, uint64_t *ret_written);
 bool figures_io_v1(const char *text, uint64_t *ret_read, uint64_t *ret_written);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sockets that systemd has opened for the daemon and that are not served: closes their connections,
  * so that clients do not wait in vain. */
-#ifndef METRICS_HELD_H
-#define METRICS_HELD_H
+#pragma once
 
 #include "core/lib/util/loop.h"
 
@@ -19,5 +18,3 @@ struct held {
 /* Serves only socket `served` (-1: none); closes connections of all others. */
 void held_serve(struct held *h, struct loop *loop, int served);
 void held_fini(struct held *h);
-
-#endif

@@ -17,8 +17,7 @@
  * Metrics add no work to the runtime's requests beyond the pipeline's counters. Everything except
  * usage of containers is computed from the cache during a scrape.
  */
-#ifndef METRICS_METRICS_H
-#define METRICS_METRICS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -48,5 +47,3 @@ struct evhttp_request;
 /* ---- pages of other components --------------------------------------------------------------- */
 
 typedef void (*metrics_route_fn)(struct evhttp_request *req, void *arg);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics that modules report, with their names and labels checked. */
-#ifndef METRICS_MODULES_H
-#define METRICS_MODULES_H
+#pragma once
 
 #include "core/nri-rpd/metrics/collect.h"
 
@@ -10,5 +9,3 @@ void collect_modules(struct expo *e, struct pipeline *p);
 /* Returns true if the globs of instrumentation.metrics (GROUP, NAME or GROUP/NAME) select the
  * metric. */
 bool collect_wanted(const struct conf_core *core, const char *group, const char *name);
-
-#endif

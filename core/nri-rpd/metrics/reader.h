@@ -8,8 +8,7 @@
  * One thread at a time. A cgroup that no longer exists is closed in the round that notices it,
  * others in the first round that does not include them.
  */
-#ifndef METRICS_READER_H
-#define METRICS_READER_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 #include "core/nri-rpd/metrics/figures.h"
@@ -27,4 +26,3 @@ int reader_read(struct reader *r, rp_ctr ctr, const struct figures_cgroup *of, u
 		struct figures *ret);
 void reader_end(struct reader *r);
 void reader_forget(struct reader *r);
-#endif

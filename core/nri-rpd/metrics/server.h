@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The HTTP server for metrics, health and the map: address, routes and time limits. */
-#ifndef METRICS_SERVER_H
-#define METRICS_SERVER_H
+#pragma once
 
 #include "core/nri-rpd/metrics/metrics.h"
 
@@ -41,5 +40,3 @@ const char *metrics_listens(const struct metrics *m);
 
 /* Renders the whole of /metrics. 0 or -ENOMEM. */
 int metrics_render(struct pipeline *p, struct buf *out);
-
-#endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics of CPUs and memory nodes and their allocation to containers. */
-#ifndef METRICS_SYSTEM_H
-#define METRICS_SYSTEM_H
+#pragma once
 
 #include "core/nri-rpd/metrics/collect.h"
 
 void collect_system(struct expo *e, struct pipeline *p);
-
-#endif

@@ -3,8 +3,7 @@
  * Usage of the node and its system over longer times, as averages and percentiles: a point every 15
  * seconds for half an hour.
  */
-#ifndef NODERES_AGGREGATE_H
-#define NODERES_AGGREGATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ void aggregate_put(struct aggregates *a, const struct aggregate_point *p);
 /* Aggregates the last duration_ms. Returns false if the points span less than half of that time. */
 bool aggregate_over(const struct aggregates *a, uint64_t now_ms, int64_t duration_ms,
 		    struct rp_nr_aggregated *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Classes of pods, from their labels and priorities. */
-#ifndef NODERES_CLASSES_H
-#define NODERES_CLASSES_H
+#pragma once
 
 #include <nri-rp/calculator.h>
 
@@ -13,5 +12,3 @@ uint32_t class_qos(const char *text);
 uint32_t class_prio(const char *text, int64_t priority);
 /* Returns the class that follows from the QoS if the priority states none. */
 uint32_t class_prio_with_default(uint32_t prio, uint32_t qos);
-
-#endif

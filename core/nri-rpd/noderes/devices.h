@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices of the node from an inventory: a JSON list of maps with type, minor, uuid, health, numa,
  * resources, vendor, model, driver. */
-#ifndef NODERES_DEVICES_H
-#define NODERES_DEVICES_H
+#pragma once
 
 #include "core/lib/conf/fragment.h"
 #include "core/nri-rpd/host/noderes.h"
@@ -23,5 +22,3 @@ struct nr_devices {
  * malformed device: *ret is unchanged. */
 int nr_devices_parse(const char *text, struct nr_devices *ret, struct err *err);
 void nr_devices_fini(struct nr_devices *d);
-
-#endif

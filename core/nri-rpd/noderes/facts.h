@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CPU model of a machine, as needed for a ratio by model: from the machine's files, or from the
  * annotation by which agents report it on a Node. */
-#ifndef NODERES_FACTS_H
-#define NODERES_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ struct cpu_facts {
 void cpu_facts_read(const struct fs_root *root, struct cpu_facts *ret);
 /* Parses the annotation's text; unknown if it is malformed or names no model. */
 void cpu_facts_parse(const char *text, struct cpu_facts *ret);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Weights are whole numbers; the largest of a histogram is 10000.
  */
-#ifndef NODERES_MODELS_H
-#define NODERES_MODELS_H
+#pragma once
 
 #include "core/nri-rpd/noderes/predict.h"
 #include "core/lib/util/buf.h"
@@ -50,5 +49,3 @@ int models_write(const struct models *m, struct buf *out);
 /* Reads models from a text. Their last sample is dated now, so that models without further samples
  * are forgotten in time. -EINVAL with the line: the models before that line were added. */
 int models_read(struct models *m, const char *text, int64_t now_s, struct err *err);
-
-#endif

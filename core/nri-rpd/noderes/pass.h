@@ -3,8 +3,7 @@
  * Runs the calculators over the node's inputs, applies their result to a Node and decides whether
  * it has to be written.
  */
-#ifndef NODERES_PASS_H
-#define NODERES_PASS_H
+#pragma once
 
 #include "core/nri-rpd/noderes/result.h"
 
@@ -34,5 +33,3 @@ bool nr_is_due(int64_t last_s, int64_t every_s);
 /* Returns true if two amounts of a resource differ by more than the threshold. RP_NOT_SET:
  * absent. */
 bool nr_differs(int64_t before, int64_t after, int64_t threshold);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calculated amounts of each resource in the last hour, and the time since which the present amount
  * is on the Node. */
-#ifndef NODERES_PAST_H
-#define NODERES_PAST_H
+#pragma once
 
 #include "core/nri-rpd/noderes/result.h"
 
@@ -32,5 +31,3 @@ const struct past_row *past_find(const struct past *p, const char *name);
 /* Returns the i-th point from the oldest. */
 int64_t past_point(const struct past_row *row, uint32_t i);
 void past_fini(struct past *p);
-
-#endif

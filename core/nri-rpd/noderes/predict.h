@@ -3,8 +3,7 @@
  * Predicts peaks from the past: histograms of usage in which old samples weigh less. Also the
  * resources that prod pods have requested and are predicted not to need.
  */
-#ifndef NODERES_PREDICT_H
-#define NODERES_PREDICT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ struct reclaimable {
 };
 
 void reclaim(const struct reclaim_input *in, struct reclaimable *ret);
-
-#endif

@@ -4,8 +4,7 @@
  * that are compared and written: its extended resources, labels and annotations. Quantities are
  * thousandths, as in <nri-rp/calculator.h>.
  */
-#ifndef NODERES_RESULT_H
-#define NODERES_RESULT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -76,5 +75,3 @@ struct nr_asking {
 	uint32_t kept;
 	struct nr_cost *costs; /* costs of the calculators, by position; NULL: not counted */
 };
-
-#endif

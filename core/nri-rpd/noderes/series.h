@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Usage over time of a node or a container: the last readings, from which averages are computed. */
-#ifndef NODERES_SERIES_H
-#define NODERES_SERIES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ int series_read_node(const struct fs_root *root, bool cached, struct series_read
 /* Parses the texts of these files. -EINVAL: not in the kernel's format. */
 int series_parse_stat(const char *text, long ticks_per_second, uint64_t *ret_cpu_ns);
 int series_parse_meminfo(const char *text, bool cached, int64_t *ret_used);
-
-#endif

@@ -4,8 +4,7 @@
  * first of its node entries whose labels the node has, and by the Node's annotation and labels. The
  * fields are those of <nri-rp/calculator.h>.
  */
-#ifndef NODERES_STRATEGY_H
-#define NODERES_STRATEGY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ bool strategy_selects(rp_cfg match_labels, const struct kv *labels, unsigned n_l
 
 /* Returns the value of a key; NULL: the key is absent. */
 const char *kv_text(const struct kv *list, unsigned n, const char *key);
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Determines which optional NRI features a runtime supports. */
-#ifndef NRI_ABILITIES_H
-#define NRI_ABILITIES_H
+#pragma once
 
 #include "core/nri-rpd/nri/internal.h"
 
 /* Returns the abilities, RP_RUNTIME_…, of a runtime by the name and versions that it reports. */
 uint32_t runtime_flags(const char *name, const char *version, const char *nri_version);
-
-#endif

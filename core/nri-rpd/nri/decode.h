@@ -3,8 +3,7 @@
  * Decodes packed NRI messages (pods, containers, resources) into the descriptions that the pipeline
  * takes.
  */
-#ifndef NRI_DECODE_H
-#define NRI_DECODE_H
+#pragma once
 
 #include "core/nri-rpd/nri/internal.h"
 
@@ -17,5 +16,3 @@ int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_d
 	       struct ctr_desc *ret);
 int decode_resources(struct arena *a, struct span s, struct res_desc *ret);
 uint32_t decode_state(uint64_t state); /* Returns the state as RP_STATE_…. */
-
-#endif

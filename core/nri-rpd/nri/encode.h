@@ -3,8 +3,7 @@
  * Encodes the pipeline's replies and updates as NRI messages. Text and sets are borrowed from the
  * cache, not copied.
  */
-#ifndef NRI_ENCODE_H
-#define NRI_ENCODE_H
+#pragma once
 
 #include "core/nri-rpd/nri/internal.h"
 
@@ -16,5 +15,3 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
  * without, it reports the failure and stops there. */
 Nri__ContainerUpdate **encode_updates(struct arena *a, const struct update *updates, uint32_t n,
 				      bool ignore_failure);
-
-#endif

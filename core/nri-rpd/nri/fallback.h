@@ -14,8 +14,7 @@
  * Only one connection is in use at a time: the connection to the fallback ends before the first
  * message is sent over the other.
  */
-#ifndef RPD_NRI_FALLBACK_H
-#define RPD_NRI_FALLBACK_H
+#pragma once
 
 #include "core/lib/util/backoff.h"
 #include "core/lib/util/err.h"
@@ -53,5 +52,3 @@ void fallback_lost(struct nri *nri, bool connected, bool synchronized);
 /* Sets the fallback socket ("": none) and the delay before it is used. ret_renew: the runtime has
  * to be connected again. */
 int fallback_set(struct nri *nri, const char *socket, uint64_t after_ms, bool *ret_renew);
-
-#endif

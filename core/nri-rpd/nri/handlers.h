@@ -3,8 +3,7 @@
  * Entry points of handlers.c, which decodes the runtime's calls, passes them to the pipeline and
  * answers them.
  */
-#ifndef NRI_HANDLERS_H
-#define NRI_HANDLERS_H
+#pragma once
 
 #include "core/nri-rpd/nri/internal.h"
 
@@ -14,5 +13,3 @@ void nri_handle_now(struct nri *nri, struct rpc_request *req);
 /* Continues the deferred call. */
 void nri_resume(struct nri *nri);
 void nri_sync_reset(struct sync_parts *s);
-
-#endif

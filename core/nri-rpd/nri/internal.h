@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations shared by the files of this folder. */
-#ifndef RPD_NRI_INTERNAL_H
-#define RPD_NRI_INTERNAL_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/request/request.h"
 #include "core/nri-rpd/nri/fallback.h"
@@ -87,5 +86,3 @@ enum decode_depth {
 	DECODE_FACTS,
 	DECODE_ALL, /* decode also what only a creation uses: environment, mounts, devices */
 };
-
-#endif

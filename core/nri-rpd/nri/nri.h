@@ -19,8 +19,7 @@
  * only when the connection is synchronized, while no request of the runtime is being handled and no
  * other batch is pending.
  */
-#ifndef RPD_NRI_NRI_H
-#define RPD_NRI_NRI_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/util/loop.h"
@@ -59,5 +58,3 @@ void nri_kick(struct nri *nri);
 
 /* Returns the memory of a large message to the system, soon. */
 void nri_give_back(struct nri *nri);
-
-#endif

@@ -3,8 +3,7 @@
  * Reads the parts of a Synchronize request and feeds their pods and containers to the pipeline, one
  * object at a time.
  */
-#ifndef RPD_NRI_SYNC_H
-#define RPD_NRI_SYNC_H
+#pragma once
 
 #include "core/nri-rpd/nri/internal.h"
 
@@ -16,5 +15,3 @@ int sync_look(const uint8_t *data, size_t len, bool *ret_more, uint32_t *ret_obj
  * does not unpack (or memory ran out), and the synchronization has to be abandoned. */
 int sync_feed(struct pipeline *p, struct arena *scratch, struct arena *kept, const uint8_t *data,
 	      size_t len);
-
-#endif

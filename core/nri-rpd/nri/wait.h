@@ -4,8 +4,7 @@
  * decoded and stays in nri->call and nri->arena. Requests that arrive meanwhile are stored as bytes
  * and handled in order. This costs no concurrency, because runtimes send one request at a time.
  */
-#ifndef RPD_NRI_WAIT_H
-#define RPD_NRI_WAIT_H
+#pragma once
 
 #include "core/nri-rpd/nri/internal.h"
 
@@ -20,5 +19,3 @@ void wait_let_go(struct nri *nri);
 void wait_finish(struct nri *nri);
 /* Drops all deferred and waiting requests, because the connection has ended. */
 void wait_drop(struct nri *nri);
-
-#endif

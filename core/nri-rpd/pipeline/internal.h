@@ -3,8 +3,7 @@
  * struct pipeline: what all rooms of the pipeline share, and the state of each room (room.h).
  * Private to the pipeline. Other code uses pipeline.h and the headers of the rooms.
  */
-#ifndef PIPELINE_INTERNAL_H
-#define PIPELINE_INTERNAL_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/reload/proposal.h"
 #include "core/nri-rpd/pipeline/node/speedselect.h"
@@ -72,5 +71,3 @@ static inline bool pipeline_records(const struct pipeline *p)
 {
 	return !p->env.trial && !p->cfg.alone;
 }
-
-#endif

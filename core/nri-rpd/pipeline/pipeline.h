@@ -90,8 +90,7 @@
  *   reply_sent()           controllers_sync(); settings_release_former() reverts settings of the
  *                          previous process that no module has taken over; verify_all()
  */
-#ifndef PIPELINE_PIPELINE_H
-#define PIPELINE_PIPELINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -194,5 +193,3 @@ int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_met
 struct runtime_state;
 
 struct runtime_state *pipeline_runtime(struct pipeline *p); /* filled in by the front end */
-
-#endif

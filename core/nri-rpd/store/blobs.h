@@ -2,8 +2,7 @@
 /*
  * Blobs (state of modules) and notes (facts of the daemon itself) in the store, found by name.
  */
-#ifndef STORE_BLOBS_H
-#define STORE_BLOBS_H
+#pragma once
 
 #include "core/nri-rpd/store/store.h"
 
@@ -18,5 +17,3 @@ int store_put_note(struct store *s, const char *name, const void *data, size_t l
 const void *store_blob(const struct store *s, const char *module, const char **ret_version,
 		       size_t *ret_len);
 const void *store_note(const struct store *s, const char *name, size_t *ret_len);
-
-#endif

@@ -5,8 +5,7 @@
  * Decoders accept arbitrary bytes. Their results are within the limits of the cache (lengths, sets,
  * states), live in the arena or in the caller's struct, and do not point into the bytes.
  */
-#ifndef CACHE_STORE_CODEC_H
-#define CACHE_STORE_CODEC_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 #include "core/nri-rpd/store/store.h"
@@ -152,5 +151,3 @@ int record_decode_moved(struct arena *a, const uint8_t *data, size_t len, struct
 			struct err *err);
 int record_decode_blob(struct arena *a, const uint8_t *data, size_t len, struct stored_blob *ret,
 		       struct err *err);
-
-#endif

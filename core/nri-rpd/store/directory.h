@@ -3,8 +3,7 @@
  * The state directory: its owner and modes, the lock against other instances, and quarantined
  * files.
  */
-#ifndef STORE_DIRECTORY_H
-#define STORE_DIRECTORY_H
+#pragma once
 
 #include "core/nri-rpd/store/internal.h"
 
@@ -20,5 +19,3 @@ bool store_dir_has(const struct store_dir *d, const char *name);
  * negative errno. */
 int store_dir_set_aside(const struct store_dir *d, const char *file, enum store_aside how,
 			char ret_name[64]);
-
-#endif

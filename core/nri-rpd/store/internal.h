@@ -8,8 +8,7 @@
  *   blobs.c      blobs and notes
  *   store.c      opening, pending changes, and commits
  */
-#ifndef CACHE_STORE_INTERNAL_H
-#define CACHE_STORE_INTERNAL_H
+#pragma once
 
 #include "core/nri-rpd/store/store.h"
 #include "core/nri-rpd/store/codec.h"
@@ -81,5 +80,3 @@ bool store_kept_pending(const struct store *s);
 /* Marks all blobs and notes as written, after a commit. */
 void store_kept_settled(struct store *s);
 void store_kept_free(struct store *s);
-
-#endif

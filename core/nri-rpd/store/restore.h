@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Restores the cache from the log of a previous run. */
-#ifndef STORE_RESTORE_H
-#define STORE_RESTORE_H
+#pragma once
 
 #include "core/nri-rpd/store/store.h"
 
@@ -11,5 +10,3 @@
  * checked against the topology. After an error (-ENOMEM) the cache is partly filled.
  */
 int store_restore(struct store *s, struct cache *cache, struct store_counts *ret, struct err *err);
-
-#endif

@@ -18,8 +18,7 @@
  * Loop thread only. Without a store (NULL, as in a child that has released it) all functions but
  * store_open() and store_restore() do nothing and report no error.
  */
-#ifndef CACHE_STORE_H
-#define CACHE_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -120,5 +119,3 @@ struct store_stats {
 	char last_error[STORE_ERROR_MAX]; /* error of the last failed commit */
 };
 void store_stats(const struct store *s, struct store_stats *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * Wishes for the Node object (nri-rp.host.node/1): comparison with the Node, and wishes that the
  * core makes in the name of an instance. node.c implements them.
  */
-#ifndef HOST_SERVICE_NODE_H
-#define HOST_SERVICE_NODE_H
+#pragma once
 
 #include "core/nri-rpd/host/node.h"
 
@@ -21,5 +20,3 @@ int32_t instance_wish_pair(struct instance *i, enum wish_kind kind, const char *
 			   const char *value);
 int32_t instance_wish_resource(struct instance *i, const char *name, int64_t amount);
 const char *wish_kind_name(enum wish_kind kind); /* "label" */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host side of the module ABI: declarations shared by the files of this folder. */
-#ifndef HOST_SERVICES_H
-#define HOST_SERVICES_H
+#pragma once
 
 #include <pthread.h>
 
@@ -115,5 +114,3 @@ void instance_drop_settings(struct instance *i);
 void instance_drop_wishes(struct instance *i);
 /* Completes the freeing of an instance after its last job has ended. */
 void instance_finish(struct instance *i);
-
-#endif

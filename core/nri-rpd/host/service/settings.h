@@ -3,8 +3,7 @@
  * Files of the machine that modules have set (nri-rp.host.settings/1): the log of their previous
  * values, and restoring them.
  */
-#ifndef HOST_SERVICE_SETTINGS_H
-#define HOST_SERVICE_SETTINGS_H
+#pragma once
 
 #include "core/nri-rpd/host/instance.h"
 
@@ -25,5 +24,3 @@ void settings_put_back(struct host_env *env);
 /* Restores also the settings of the previous process that no module has claimed. Call it after all
  * modules have made their claims. */
 void settings_release_former(struct host_env *env);
-
-#endif

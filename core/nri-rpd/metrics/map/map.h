@@ -16,8 +16,7 @@
  * send them. Otherwise any web page could read the map through a name that points here. The map's
  * limits apply in addition to those of the server.
  */
-#ifndef MAP_MAP_H
-#define MAP_MAP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -44,5 +43,3 @@ struct map *map_new(struct metrics *metrics, struct ctl *ctl, struct pipeline *p
  * again after the metrics' address has changed. */
 void map_serve(struct map *map, bool on);
 struct map *map_free(struct map *map); /* accepts NULL; returns NULL */
-
-#endif

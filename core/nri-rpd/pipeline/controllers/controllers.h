@@ -3,8 +3,7 @@
  * Running controllers: the hooks that they get, and their reports about containers. Controllers
  * change with a configuration through life.h.
  */
-#ifndef PIPELINE_REQUEST_CONTROLLERS_H
-#define PIPELINE_REQUEST_CONTROLLERS_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 #include "core/lib/conf/conf.h"
@@ -59,5 +58,3 @@ struct controller_result;
 /* Returns a controller's latest report about a container. Returns false if there is none. */
 bool pipeline_controller_result(const struct pipeline *p, unsigned i, const struct ctr *ctr,
 				struct controller_result *ret);
-
-#endif

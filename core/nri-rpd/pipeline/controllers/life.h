@@ -3,8 +3,7 @@
  * Life cycle of controllers: their change with a configuration, in the steps prepare, switch and
  * take over, or abort (drawn in life.c).
  */
-#ifndef PIPELINE_CONTROLLERS_LIFE_H
-#define PIPELINE_CONTROLLERS_LIFE_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/controllers/controllers.h"
 
@@ -27,5 +26,3 @@ void controllers_abort(struct pipeline *p);
 /* Completes the change: commits the plans, starts the remaining controllers, and frees those that
  * left. */
 void controllers_take_over(struct pipeline *p);
-
-#endif

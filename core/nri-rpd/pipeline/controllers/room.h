@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State that only the controllers room changes: the loaded controllers. */
-#ifndef PIPELINE_CONTROLLERS_ROOM_H
-#define PIPELINE_CONTROLLERS_ROOM_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/controllers/controllers.h"
 
@@ -12,5 +11,3 @@ struct controllers {
 	unsigned n;
 	struct controller_change *change; /* exists while a configuration is activated */
 };
-
-#endif

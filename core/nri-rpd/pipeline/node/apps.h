@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host applications outside of pods (nodeResources.hostApplications): one cgroup each, which the
  * collector reads like that of a container. */
-#ifndef PIPELINE_APPS_H
-#define PIPELINE_APPS_H
+#pragma once
 
 #include "core/nri-rpd/cache/usage.h"
 #include "core/lib/conf/conf.h"
@@ -34,5 +33,3 @@ void host_apps_measure(struct host_apps *a, bool cached, uint64_t window_ms);
 /* Drops all measurements. */
 void host_apps_forget(struct host_apps *a);
 void host_apps_fini(struct host_apps *a);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of the node agent about the cluster: its state for status, and the Node object. */
-#ifndef PIPELINE_CLUSTER_H
-#define PIPELINE_CLUSTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ const struct node_object *pipeline_node(const struct pipeline *p);
 /* Returns the changes of the Node that modules want (host/node.h); NULL: none. */
 const struct node_wish *pipeline_wishes(const struct pipeline *p);
 void pipeline_cluster_status(const struct pipeline *p, struct cluster_status *ret);
-
-#endif

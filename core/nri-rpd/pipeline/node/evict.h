@@ -4,8 +4,7 @@
  * again later after a refusal of the cluster. An eviction ends with the daemon, the pod or the
  * requesting module; a granted one ends when the pod is gone.
  */
-#ifndef PIPELINE_EVICT_H
-#define PIPELINE_EVICT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void pipeline_evict_told(struct pipeline *p, rp_pod pod, enum evict_answer answe
 /* Returns the list for status, without pods that were removed. */
 const struct eviction *pipeline_evictions(struct pipeline *p);
 const char *eviction_state_name(uint32_t state); /* for example "refused" */
-
-#endif

@@ -3,8 +3,7 @@
  * Pod feed: takes the agent's messages about the pods of this node into the cache (cache/feed.h),
  * and lets admission, empty pods and deferred requests follow.
  */
-#ifndef PIPELINE_FEED_H
-#define PIPELINE_FEED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void pipeline_feed_status(const struct pipeline *p, struct feed_status *ret);
 
 /* Applies a new configuration to the feed. */
 void feed_configured(struct pipeline *p);
-
-#endif

@@ -8,8 +8,7 @@
  * Models have their own clock: the wall clock at the start, continued by the monotonic clock.
  * Setting the wall clock therefore does not change the weights.
  */
-#ifndef PIPELINE_FORECAST_H
-#define PIPELINE_FORECAST_H
+#pragma once
 
 #include "core/nri-rpd/noderes/models.h"
 #include "core/nri-rpd/pipeline/node/measure.h"
@@ -55,5 +54,3 @@ int forecast_reclaimable(const struct forecast *f, const struct forecast_limits 
 			 struct rp_nr_measured *ret);
 /* Saves the models, unless the disk hangs. Called after the end of the loop and the disk worker. */
 void forecast_stop(struct pipeline *p, struct forecast *f);
-
-#endif

@@ -3,8 +3,7 @@
  * Transfer of CPU frequencies from an attempt's child to the daemon, which saves reading the files
  * twice.
  */
-#ifndef PIPELINE_NODE_FREQUENCIES_H
-#define PIPELINE_NODE_FREQUENCIES_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/node/speedselect.h"
 
@@ -15,5 +14,3 @@ void frequencies_told(const struct topo *t, Trial__Report *report);
 /* Takes the frequencies that an attempt has read of the same snapshot. Rejects invalid values with
  * a log message; they are read from the files when needed. */
 void frequencies_took(struct topo *t, const Trial__Report *report);
-
-#endif

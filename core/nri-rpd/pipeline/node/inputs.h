@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Input of one calculation pass, from the cache, the pod feed, the topology, the Node and
  * measurements. */
-#ifndef PIPELINE_INPUTS_H
-#define PIPELINE_INPUTS_H
+#pragma once
 
 #include "core/nri-rpd/host/noderes.h"
 #include "core/nri-rpd/noderes/facts.h"
@@ -26,5 +25,3 @@ struct inputs {
  * inputs_fini() in any case. */
 int inputs_fill(struct pipeline *p, uint64_t now_ms, struct inputs *ret);
 void inputs_fini(struct inputs *in);
-
-#endif

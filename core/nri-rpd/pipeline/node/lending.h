@@ -6,8 +6,7 @@
  * write that is based on an outdated Node; after the agent's next report the results are applied to
  * the new Node.
  */
-#ifndef PIPELINE_LENDING_H
-#define PIPELINE_LENDING_H
+#pragma once
 
 #include "core/nri-rpd/host/node.h"
 #include "core/nri-rpd/noderes/result.h"
@@ -40,5 +39,3 @@ int lending_decide(struct lending *l, struct lending_pass *pass, uint64_t now_ms
 /* Drops the entries of calculators that are not listed, and makes the next decision due. */
 void lending_keep(struct lending *l, struct instance *const *calculators, unsigned n);
 void lending_fini(struct lending *l);
-
-#endif

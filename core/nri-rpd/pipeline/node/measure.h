@@ -3,8 +3,7 @@
  * Usage of the node and of each container over time: series of readings for averages. Containers
  * are read by the collector, the node by the timer of noderes.c.
  */
-#ifndef PIPELINE_MEASURE_H
-#define PIPELINE_MEASURE_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 #include "core/nri-rpd/noderes/aggregate.h"
@@ -37,5 +36,3 @@ void measure_put(struct series *s, const struct usage *u, bool cached, uint64_t 
 void measure_ctrs(struct measure *m, struct cache *cache, bool cached, uint64_t window_ms);
 /* Returns a container's series; NULL: not measured. */
 const struct series *measure_ctr(const struct measure *m, rp_ctr ctr);
-
-#endif

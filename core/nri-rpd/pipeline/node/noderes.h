@@ -4,8 +4,7 @@
  * the calculators of rp.conf, and publishes their results on the Node (lending.h). Runs outside of
  * requests.
  */
-#ifndef PIPELINE_NODERES_H
-#define PIPELINE_NODERES_H
+#pragma once
 
 #include "core/nri-rpd/noderes/past.h"
 #include "core/nri-rpd/noderes/result.h"
@@ -67,5 +66,3 @@ struct usage *pipeline_app_usage(struct pipeline *p, uint32_t generation, uint32
 struct texts;
 
 struct texts node_texts(const struct pipeline *p);
-
-#endif

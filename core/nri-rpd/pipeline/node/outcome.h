@@ -3,8 +3,7 @@
  * File with the published entries (nodeResources.file), for users without an agent or a cluster.
  * JSON; the whole file is replaced after a change.
  */
-#ifndef PIPELINE_OUTCOME_H
-#define PIPELINE_OUTCOME_H
+#pragma once
 
 #include "core/nri-rpd/noderes/result.h"
 #include "core/lib/util/err.h"
@@ -25,5 +24,3 @@ void outcome_configure(struct outcome *o, const char *path);
  * call catches up. */
 void outcome_put(struct pipeline *p, struct outcome *o, const struct nr_result *stands);
 void outcome_fini(struct outcome *o);
-
-#endif

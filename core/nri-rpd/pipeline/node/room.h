@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State that only the node room changes: the Node of the cluster. */
-#ifndef PIPELINE_NODE_ROOM_H
-#define PIPELINE_NODE_ROOM_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/node/cluster.h"
 #include "core/nri-rpd/pipeline/node/feed.h"
@@ -21,5 +20,3 @@ struct node_room {
 	/* topology change whose Speed Select data is being read; NULL: none */
 	struct machine_change *machine_change;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transfer of Speed Select data from a forked child, where reading takes long, to the daemon. */
-#ifndef RPD_PIPELINE_NODE_SPEEDSELECT_H
-#define RPD_PIPELINE_NODE_SPEEDSELECT_H
+#pragma once
 
 #include <nri-rp/speedselect.h>
 
@@ -34,5 +33,3 @@ bool speedselect_first(struct pipeline *p, struct topo *now, const struct topo_c
 				    const struct topo_change *change));
 /* Cancels a running read because the topology has changed again. */
 void speedselect_overtaken(struct pipeline *p);
-
-#endif

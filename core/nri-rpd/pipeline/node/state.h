@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State of noderes.c between passes, shared with the files that it calls. */
-#ifndef PIPELINE_NODE_STATE_H
-#define PIPELINE_NODE_STATE_H
+#pragma once
 
 #include "core/nri-rpd/noderes/devices.h"
 #include "core/nri-rpd/noderes/facts.h"
@@ -71,5 +70,3 @@ static inline bool counts_cached(const struct noderes *n)
 {
 	return n->strategy.values[RP_NR_MEMORY_COLLECT] == RP_NR_COLLECT_WITH_CACHE;
 }
-
-#endif

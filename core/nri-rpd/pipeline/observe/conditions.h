@@ -4,8 +4,7 @@
  * degraded while any of them holds. Readers are nri-rpctl status and doctor, the health check, the
  * metrics and the unit's status text.
  */
-#ifndef PIPELINE_CONDITIONS_H
-#define PIPELINE_CONDITIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -54,5 +53,3 @@ void conditions_refused(struct pipeline *p, const char *ctr, const char *why);
 /* Returns the number of different containers refused since the last creation, up to
  * REFUSED_IN_A_ROW. */
 unsigned conditions_refusals(const struct pipeline *p);
-
-#endif

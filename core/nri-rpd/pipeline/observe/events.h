@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events for users: a bounded list in memory, and a log file that keeps it over a restart. */
-#ifndef RPD_PIPELINE_OBSERVE_EVENTS_H
-#define RPD_PIPELINE_OBSERVE_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ void events_log(struct pipeline *p);
 void events_close(struct pipeline *p);
 /* Records an event for each container that the decision has degraded. */
 void events_degraded(struct pipeline *p);
-
-#endif

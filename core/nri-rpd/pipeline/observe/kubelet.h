@@ -4,8 +4,7 @@
  * that of the option --root-dir of a running kubelet, else one of the directories that
  * distributions use.
  */
-#ifndef HOST_KUBELET_H
-#define HOST_KUBELET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ struct kubelet_state {
 /* Reads the state of a manager. Returns false if there is no such file or it names no policy. */
 bool kubelet_read_state(const struct fs_root *root, enum kubelet_manager manager,
 			struct kubelet_state *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Types of the pipeline's status and statistics, for the control socket and metrics. */
-#ifndef RPD_PIPELINE_OBSERVE_OBSERVE_H
-#define RPD_PIPELINE_OBSERVE_OBSERVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,5 +71,3 @@ struct usage_stats {
 	uint64_t cpu_ns; /* CPU time of the collector's thread */
 	uint64_t last_ns; /* duration of the last round */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State that only the observe room changes: events and conditions. */
-#ifndef PIPELINE_OBSERVE_ROOM_H
-#define PIPELINE_OBSERVE_ROOM_H
+#pragma once
 
 #include "core/lib/util/reclog.h"
 #include "core/nri-rpd/pipeline/observe/conditions.h"
@@ -24,5 +23,3 @@ struct observer {
 	void (*on_event)(void *arg);
 	void *on_event_arg;
 };
-
-#endif

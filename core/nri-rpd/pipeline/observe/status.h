@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Status of the pipeline and its controllers, for the control socket and metrics. */
-#ifndef PIPELINE_OBSERVE_STATUS_H
-#define PIPELINE_OBSERVE_STATUS_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/observe/observe.h"
 
@@ -9,5 +8,3 @@ void pipeline_status(const struct pipeline *p, struct pipeline_status *ret);
 unsigned pipeline_n_controllers(const struct pipeline *p);
 void pipeline_controller(const struct pipeline *p, unsigned i, struct controller_status *ret);
 const struct pipeline_stats *pipeline_stats(const struct pipeline *p);
-
-#endif

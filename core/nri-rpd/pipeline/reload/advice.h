@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Warnings about settings that are valid but probably a mistake on this node. */
-#ifndef PIPELINE_ADVICE_H
-#define PIPELINE_ADVICE_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 #include "core/lib/topo/topo.h"
@@ -9,5 +8,3 @@
 
 /* Appends one line for each warning. */
 void config_advise(const struct conf *conf, const struct topo *topo, struct buf *warnings);
-
-#endif

@@ -4,8 +4,7 @@
  * new configuration completely or not at all. Forked attempts call the same function in their
  * child. Reading and saving files is done by reload.c.
  */
-#ifndef PIPELINE_APPLY_H
-#define PIPELINE_APPLY_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "proto/trial.pb-c.h"
@@ -32,5 +31,3 @@ int apply_topology(struct pipeline *p, struct err *err);
  * -ENOMEM. */
 int open_instance(struct pipeline *p, const char *name, uint32_t role, struct instance **ret,
 		  struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  * The child has no worker and writes nothing of the daemon's state. It has a time limit and ends
  * with the daemon. Running attempts are in one list.
  */
-#ifndef PIPELINE_ATTEMPT_H
-#define PIPELINE_ATTEMPT_H
+#pragma once
 
 #include "core/nri-rpd/host/trial.h"
 
@@ -42,5 +41,3 @@ int attempt_wait(struct pipeline *p, const struct attempt_spec *spec, struct tri
 		 struct err *err);
 /* Cancels all running attempts; their done() gets NULL. */
 void attempts_fini(struct pipeline *p);
-
-#endif

@@ -8,8 +8,7 @@
  * directory while the node is up, since the state directory may be lost under running containers. A
  * start uses the newer copy.
  */
-#ifndef PIPELINE_KEPT_H
-#define PIPELINE_KEPT_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 
@@ -34,5 +33,3 @@ int kept_read_file(const char *dir, const char *file, struct kept *ret, struct e
 /* Returns the identity of the files: a hash of names, flags and contents, never 0. */
 uint64_t kept_sum(const struct conf_files *files);
 void kept_fini(struct kept *k);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts of configurations before they are active, and what an attempt receives. */
-#ifndef RPD_PIPELINE_RELOAD_PROPOSAL_H
-#define RPD_PIPELINE_RELOAD_PROPOSAL_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 #include "core/nri-rpd/host/instance.h"
@@ -31,5 +30,3 @@ struct proposal {
 	/* no configuration is active yet, and this one becomes active after a success */
 	bool first;
 };
-
-#endif

@@ -5,8 +5,7 @@
  * a start has them before the agent connects. They apply while agent.cluster in the files allows
  * it.
  */
-#ifndef PIPELINE_PUSHED_H
-#define PIPELINE_PUSHED_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 
@@ -32,5 +31,3 @@ const char *pushed_source(const struct pipeline *p);
 /* Takes ownership of files that have become active, and saves them for later starts. */
 void pushed_take(struct pipeline *p, struct conf_files *files);
 void pushed_fini(struct pipeline *p);
-
-#endif

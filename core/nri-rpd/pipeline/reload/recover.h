@@ -5,8 +5,7 @@
  * may be online again, the node may be less busy. The first attempt that passes is applied and ends
  * safe mode. Files that were edited after the start wait for a reload.
  */
-#ifndef PIPELINE_RELOAD_RECOVER_H
-#define PIPELINE_RELOAD_RECOVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ void recover_begin(struct pipeline *p, const struct conf_files *files);
 void recover_soon(struct pipeline *p);
 /* Arms the next attempt after a failure. */
 void recover_later(struct pipeline *p);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configurations: reload, plan, undo, push from the cluster, and attempts to place pods. Also the
  * shared steps that starts and recoveries use. */
-#ifndef RPD_PIPELINE_RELOAD_RELOAD_H
-#define RPD_PIPELINE_RELOAD_RELOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -128,5 +127,3 @@ void config_fini(struct pipeline *p);
  * `last_good_ns`, if not 0: they are the last good configuration, active at that time. */
 int config_recover(struct pipeline *p, struct conf_files *files, uint64_t last_good_ns,
 		   struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of attempts: the forked child writes one, the daemon checks and reads it. */
-#ifndef PIPELINE_REPORT_H
-#define PIPELINE_REPORT_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
@@ -33,5 +32,3 @@ int report_write(const Trial__Report *report, struct buf *out);
  * -EBADMSG: not a report. -E2BIG: larger than REPORT_MEMORY_MAX. -ENOMEM. */
 int report_read(const uint8_t *data, size_t size, struct report *ret, struct err *err);
 void report_fini(struct report *r); /* a zeroed one is fine */
-
-#endif

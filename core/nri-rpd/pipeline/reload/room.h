@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State that only the reload room changes: properties of the active configuration, and running
  * attempts. */
-#ifndef PIPELINE_RELOAD_ROOM_H
-#define PIPELINE_RELOAD_ROOM_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/reload/attempt.h"
 #include "core/nri-rpd/pipeline/reload/proposal.h"
@@ -37,5 +36,3 @@ struct reloads {
 	struct conf_files pushed; /* configuration pushed by the agent (pushed.h) */
 	bool stopping; /* no further attempt is started */
 };
-
-#endif

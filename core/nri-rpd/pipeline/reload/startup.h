@@ -3,8 +3,7 @@
  * The configuration of a start: chooses and activates one, from the files or the last good
  * configuration down to policy none (order in startup.c).
  */
-#ifndef PIPELINE_RELOAD_STARTUP_H
-#define PIPELINE_RELOAD_STARTUP_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/reload/proposal.h"
 
@@ -23,5 +22,3 @@ int config_first(struct pipeline *p, struct err *err);
 
 /* Parses the files and tries them in a child. Problems and warnings go to report. */
 int config_check(struct pipeline *p, struct buf *report, struct err *err);
-
-#endif

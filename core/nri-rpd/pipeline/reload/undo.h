@@ -9,8 +9,7 @@
  * A configuration that awaits confirmation is active but not saved. Without a confirmation the
  * saved one returns, in this process or at the next start.
  */
-#ifndef PIPELINE_UNDO_H
-#define PIPELINE_UNDO_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
@@ -50,5 +49,3 @@ unsigned pipeline_unconfirmed_s(const struct pipeline *p);
 /* Reloads the previous configuration; a second undo returns to the present one. res->code is
  * -EAGAIN if there is no previous configuration. `plan`: tries it only, and changes nothing. */
 int pipeline_undo(struct pipeline *p, bool plan, reload_done done, void *arg, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * a cluster, where the files are those of a ConfigMap and no one can send a signal. The kubelet
  * replaces such files by renaming a link in their directory, so the directories are watched.
  */
-#ifndef PIPELINE_WATCH_FILES_H
-#define PIPELINE_WATCH_FILES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ int watch_files_init(struct pipeline *p);
 void watch_files_fini(struct pipeline *p);
 /* Begins or ends watching, as the active configuration requires. */
 void watch_files_configured(struct pipeline *p);
-
-#endif

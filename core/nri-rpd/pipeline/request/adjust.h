@@ -7,8 +7,7 @@
  * stay recorded and apply again when the last adjustment is removed. A configuration whose
  * adjustments contradict each other for a running container is refused.
  */
-#ifndef PIPELINE_ADJUST_H
-#define PIPELINE_ADJUST_H
+#pragma once
 
 #include "core/lib/conf/conf.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
@@ -43,5 +42,3 @@ int adjust_stage_all(struct pipeline *p, struct err *err);
 /* Stages the resources of one container that is being created or resized, and notes them in its
  * trail. */
 void adjust_stage(struct pipeline *p, struct ctr *ctr, struct decision *d);
-
-#endif

@@ -3,8 +3,7 @@
  * Claims (claim.h) in decisions: allocating them from devices of the policy, releasing them, and
  * staging their CPUs for containers that use them.
  */
-#ifndef PIPELINE_REQUEST_CLAIMS_H
-#define PIPELINE_REQUEST_CLAIMS_H
+#pragma once
 
 #include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
@@ -28,5 +27,3 @@ int claims_follow(struct pipeline *p, struct err *err);
 /* Stages the CPUs and memory nodes of claims for all live containers in the runtime's list that
  * have no claim staged yet. */
 int claims_stage_listed(struct pipeline *p, struct err *err);
-
-#endif

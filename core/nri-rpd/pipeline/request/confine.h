@@ -3,8 +3,7 @@
  * Keeps containers that no policy has pinned off the exclusive CPUs of other containers and off the
  * memory of devices.
  */
-#ifndef PIPELINE_REQUEST_CONFINE_H
-#define PIPELINE_REQUEST_CONFINE_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/request/decide.h"
 
@@ -19,5 +18,3 @@ int confine(struct pipeline *p, struct err *err);
 /* Makes the next confine() check all containers. Call this after a dropped decision or when the set
  * of containers has changed. */
 void confine_unknown(struct pipeline *p);
-
-#endif

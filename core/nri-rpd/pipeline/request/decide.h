@@ -3,8 +3,7 @@
  * Runs a decision: one transaction through the policy, the controllers and the invariants to the
  * commit. Afterwards reports the result: updates in a reply or in the queue, hooks, events.
  */
-#ifndef PIPELINE_REQUEST_DECIDE_H
-#define PIPELINE_REQUEST_DECIDE_H
+#pragma once
 
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/pipeline/request/request.h"
@@ -78,5 +77,3 @@ int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err);
 /* Restores what the running request changed outside of its transaction; a second call does nothing.
  * A refused decision does so before the policy places all containers again. */
 void request_undo(struct pipeline *p);
-
-#endif

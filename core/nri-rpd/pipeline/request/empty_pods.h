@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Removal of pods without running containers whose end the runtime has not reported. */
-#ifndef PIPELINE_REQUEST_EMPTY_PODS_H
-#define PIPELINE_REQUEST_EMPTY_PODS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ void empty_pods_remove_earlier(struct pipeline *p, const struct pod *pod);
 /* Removes pods that run nothing and that a message of the pod feed reports as gone. The cache's
  * feed has the message already. Called outside of requests. */
 void empty_pods_follow_feed(struct pipeline *p, const struct fed_message *m);
-
-#endif

@@ -3,8 +3,7 @@
  * Rebalancing: requests the policy to move containers, by a timer, by an operator's command, or
  * when a container lacks resources. Limits the number of moves.
  */
-#ifndef PIPELINE_REQUEST_REBALANCE_H
-#define PIPELINE_REQUEST_REBALANCE_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/request/decide.h"
@@ -30,5 +29,3 @@ unsigned rebalance_count(const struct pipeline *p);
  * -ENOTSUP: the policy does not rebalance. -E2BIG: the policy exceeded the budget, and no container
  * was moved. */
 int pipeline_rebalance(struct pipeline *p, uint32_t budget, unsigned *ret_moves, struct err *err);
-
-#endif

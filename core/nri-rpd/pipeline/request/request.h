@@ -4,8 +4,7 @@
  * between request_begin() and reply_sent(). Also describes the runtime's connection, which the
  * front end fills in.
  */
-#ifndef PIPELINE_REQUEST_REQUEST_H
-#define PIPELINE_REQUEST_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -138,5 +137,3 @@ int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct po
  * containers. */
 void request_forget_ctr(struct pipeline *p, struct ctr *ctr);
 void request_forget_pod(struct pipeline *p, struct pod *pod);
-
-#endif

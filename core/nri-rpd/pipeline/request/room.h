@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State that only the request room changes: the running request, and data of later steps of
  * decisions. */
-#ifndef PIPELINE_REQUEST_ROOM_H
-#define PIPELINE_REQUEST_ROOM_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/observe/observe.h"
 #include "core/nri-rpd/pipeline/request/decide.h"
@@ -32,5 +31,3 @@ struct requests {
 	uint32_t sync_mark; /* mark of pods and containers listed by the current Synchronize */
 	struct adjustments *adjustments; /* adjustments of the active configuration; NULL: none */
 };
-
-#endif

@@ -3,8 +3,7 @@
  * Synchronize: replaces the cache's containers by those that the runtime lists. The front end
  * passes the list object by object: all pods, then all containers, then sync_end().
  */
-#ifndef PIPELINE_REQUEST_SYNC_H
-#define PIPELINE_REQUEST_SYNC_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/request/decide.h"
 #include "core/nri-rpd/pipeline/request/request.h"
@@ -21,5 +20,3 @@ void sync_pod(struct pipeline *p, const struct pod_desc *pod);
 void sync_ctr(struct pipeline *p, const struct ctr_desc *ctr, const struct ctr_desc *later);
 void sync_end(struct pipeline *p, struct reply *ret);
 void sync_abandon(struct pipeline *p);
-
-#endif

@@ -4,8 +4,7 @@
  * sends them in batches. Begins with updates_add() and updates_settle(), ends with updates_acked()
  * or updates_failed().
  */
-#ifndef PIPELINE_REQUEST_UPDATES_H
-#define PIPELINE_REQUEST_UPDATES_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/request/decide.h"
 #include "core/nri-rpd/pipeline/request/request.h"
@@ -47,5 +46,3 @@ struct reply;
 
 /* Moves the reply's updates from number n_sent on to the queue of unsolicited updates. */
 void reply_defer_updates(struct pipeline *p, struct reply *reply, uint32_t n_sent);
-
-#endif

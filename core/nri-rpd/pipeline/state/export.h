@@ -3,8 +3,7 @@
  * Data files of containers (cache.exportData): the policy's data about a container's placement,
  * mounted into the container.
  */
-#ifndef PIPELINE_STATE_EXPORT_H
-#define PIPELINE_STATE_EXPORT_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/request/decide.h"
 
@@ -18,5 +17,3 @@ void export_removed(struct pipeline *p, const struct ctr *ctr);
 
 /* Removes directories of containers that do not exist, and writes the files of all others. */
 void export_clean(struct pipeline *p);
-
-#endif

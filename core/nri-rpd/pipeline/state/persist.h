@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides when the store is written, and saves the modules' state in it. */
-#ifndef PIPELINE_REQUEST_PERSIST_H
-#define PIPELINE_REQUEST_PERSIST_H
+#pragma once
 
 #include "core/nri-rpd/host/instance.h"
 #include "core/lib/util/buf.h"
@@ -25,5 +24,3 @@ void persist_timer(void *arg);
 void persist_quiet(void *arg);
 /* Passes a module its saved state. */
 void persist_load(struct pipeline *p, struct instance *i);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State that only the state room changes: writes to the store, and unusable directories. */
-#ifndef PIPELINE_STATE_ROOM_H
-#define PIPELINE_STATE_ROOM_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/pipeline.h"
 
@@ -14,5 +13,3 @@ struct saved_state {
 	bool may_come; /* the state directory may become usable later */
 	bool exported; /* there may be data directories of containers (export.c) */
 };
-
-#endif

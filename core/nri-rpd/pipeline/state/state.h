@@ -3,8 +3,7 @@
  * State of previous runs: opens the store at a start and restores the cache from it. Also reads a
  * copy of the state for the check of a configuration.
  */
-#ifndef PIPELINE_STATE_STATE_H
-#define PIPELINE_STATE_STATE_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/state/persist.h"
 
@@ -22,5 +21,3 @@ int state_open_settings(struct pipeline *p, struct err *err);
 /* Restores the state in dir for a check of a configuration. Changes nothing in dir; ignored parts
  * are listed in report. */
 void state_look(struct pipeline *p, const char *dir, struct buf *report);
-
-#endif

@@ -7,8 +7,7 @@
  *   manifest.c      documents, lists, templates, replicas
  *   manifest_pod.c  one pod: its containers, and the kubelet's calculations
  */
-#ifndef PIPELINE_MANIFEST_H
-#define PIPELINE_MANIFEST_H
+#pragma once
 
 #include "core/nri-rpd/cache/feed.h"
 #include "core/lib/conf/conf.h"
@@ -57,5 +56,3 @@ struct manifest_source {
 	rp_cfg pod;
 	const char *name, *ns;
 };
-
-#endif

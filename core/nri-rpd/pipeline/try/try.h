@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attempt to place the pods of a manifest, in a forked child. */
-#ifndef PIPELINE_TRY_H
-#define PIPELINE_TRY_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/pipeline.h"
 
@@ -11,5 +10,3 @@
  * `name` is for messages. */
 int try_pods(struct pipeline *p, const char *name, const char *text, struct buf *out,
 	     struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Comparison of a container's cgroup with its amounts: CPU shares, quota and period, and memory
  * limit, in the forms that runtimes write.
  */
-#ifndef RPD_PIPELINE_VERIFY_AMOUNTS_H
-#define RPD_PIPELINE_VERIFY_AMOUNTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ bool amounts_file(const char *name);
  */
 uint32_t amounts_other(const struct cpu_amounts *a, int cpu_dir, int memory_dir,
 		       char text[AMOUNTS_TEXT_MAX]);
-
-#endif

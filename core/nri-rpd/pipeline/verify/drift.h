@@ -5,8 +5,7 @@
  * is done while they are unchanged. A difference is repaired through the runtime, with growing
  * delays while it recurs, and the likely culprit is reported.
  */
-#ifndef PIPELINE_DRIFT_H
-#define PIPELINE_DRIFT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -84,5 +83,3 @@ void drift_forget(struct pipeline *p, struct ctr *ctr);
 void drift_sweep(struct pipeline *p);
 /* Counts a difference. */
 void drift_note(struct pipeline *p, const struct ctr *ctr, enum culprit culprit);
-
-#endif

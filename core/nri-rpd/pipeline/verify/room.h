@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State that only the verify room changes: containers whose effective values are checked. */
-#ifndef PIPELINE_VERIFY_ROOM_H
-#define PIPELINE_VERIFY_ROOM_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/verify/drift.h"
 
@@ -13,5 +12,3 @@ struct verifier {
 	struct loop_timer *timer;
 	struct drift drift;
 };
-
-#endif

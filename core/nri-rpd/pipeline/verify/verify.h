@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks that the kernel's cgroups have the values that were sent to the runtime, and has
  * differences repaired. */
-#ifndef RPD_PIPELINE_VERIFY_VERIFY_H
-#define RPD_PIPELINE_VERIFY_VERIFY_H
+#pragma once
 
 #include "core/nri-rpd/cache/cache.h"
 
@@ -18,5 +17,3 @@ void verify_soon(struct pipeline *p, struct ctr *ctr);
 void verify_all(struct pipeline *p);
 /* Returns true if the daemon has decided amounts of the container that are to be checked. */
 bool verify_has_amounts(const struct pipeline *p, const struct ctr *ctr);
-
-#endif

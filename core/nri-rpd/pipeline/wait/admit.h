@@ -4,8 +4,7 @@
  * sandbox is created. The request is deferred, while the event loop runs, until the cluster has
  * reported the pod's requested resources or the time limit is reached.
  */
-#ifndef PIPELINE_REQUEST_ADMIT_H
-#define PIPELINE_REQUEST_ADMIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ void admit_end(struct pipeline *p, struct pod *pod);
 /* Releases what was granted to a pod, or to all pods (uid NULL), that the cluster reports as ended.
  * Called outside of requests. */
 void admit_settle(struct pipeline *p, const char *uid);
-
-#endif

@@ -4,8 +4,7 @@
  * its pods on the node, so the claim does not name such a pod. When its container is created, the
  * agent reads the claim again.
  */
-#ifndef PIPELINE_CLAIM_CHECK_H
-#define PIPELINE_CLAIM_CHECK_H
+#pragma once
 
 #include "core/nri-rpd/cache/claim.h"
 #include "core/nri-rpd/pipeline/request/request.h"
@@ -43,5 +42,3 @@ void pipeline_claim_checked(struct pipeline *p);
 /* Returns the time (clock_ms) until which a CreateContainer has to wait; 0: it need not wait. Asks
  * the agent at the request's arrival (first), if a claim of the container does not name its pod. */
 uint64_t claim_check_wait(struct pipeline *p, const struct request_about *a, bool first);
-
-#endif

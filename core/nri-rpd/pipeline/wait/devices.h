@@ -12,8 +12,7 @@
  *
  * The end of a pod removes its record in every state.
  */
-#ifndef PIPELINE_DEVICES_H
-#define PIPELINE_DEVICES_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/pipeline.h"
 
@@ -114,5 +113,3 @@ struct ctr *devices_claim(struct pipeline *p, const struct ctr *ctr, uint32_t *a
 /* Notes the container's devices, as far as they are known, in its trail. Called in the transaction
  * that places it. */
 void devices_explain(struct pipeline *p, struct ctr *ctr);
-
-#endif

@@ -5,8 +5,7 @@
  * grants. The event loop runs meanwhile. One request is deferred at a time, because runtimes send
  * one request at a time. Its continuation is stored here.
  */
-#ifndef PIPELINE_REQUEST_HOLD_H
-#define PIPELINE_REQUEST_HOLD_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/request/request.h"
 
@@ -41,5 +40,3 @@ bool request_hold(struct pipeline *p, const struct request_about *about, void (*
 
 /* Ends a deferral without a call of resume: the request was dropped or begins at once. */
 void request_unhold(struct pipeline *p);
-
-#endif

@@ -3,8 +3,7 @@
  * Grants of resource plugins in decisions and replies: checks that they fit the node, and stages
  * them.
  */
-#ifndef PIPELINE_WAIT_PLUGIN_GRANTS_H
-#define PIPELINE_WAIT_PLUGIN_GRANTS_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 
@@ -25,5 +24,3 @@ struct pod;
  */
 int grant_check_fit(const struct pipeline *p, const struct pod *pod, const struct ctr *ctr,
 		    const Grants__Grant *g, struct err *err);
-
-#endif

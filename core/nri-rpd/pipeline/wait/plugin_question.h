@@ -4,8 +4,7 @@
  * allocation and pre-start call for a container. Answers arrive from the agent through the
  * pipeline_plugins_… functions.
  */
-#ifndef PIPELINE_WAIT_PLUGIN_QUESTION_H
-#define PIPELINE_WAIT_PLUGIN_QUESTION_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 
@@ -40,5 +39,3 @@ int inquiry_granted(struct pipeline *p, struct pod *pod, bool *ret_known, struct
 int inquiry_allows(struct pipeline *p, struct ctr *ctr, struct err *err);
 struct inquiry *inquiry_new(void);
 struct inquiry *inquiry_free(struct inquiry *q);
-
-#endif

@@ -14,8 +14,7 @@
  *   plugin_question.c  the outstanding question
  *   plugin_grants.c    grants in decisions and replies
  */
-#ifndef PIPELINE_REQUEST_PLUGINS_H
-#define PIPELINE_REQUEST_PLUGINS_H
+#pragma once
 
 #include "core/lib/util/grants.h"
 #include "core/nri-rpd/pipeline/request/request.h"
@@ -147,5 +146,3 @@ bool grant_is_for(const Grants__Grant *g, const char *ctr);
 /* ---- plugin_question.c ----------------------------------------------------------------------- */
 
 extern const struct hint_ops inquiry_hint_ops;
-
-#endif

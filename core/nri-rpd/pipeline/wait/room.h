@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State that only the wait room changes: deferred requests and the answers they wait for. */
-#ifndef PIPELINE_WAIT_ROOM_H
-#define PIPELINE_WAIT_ROOM_H
+#pragma once
 
 #include "core/nri-rpd/pipeline/wait/admit.h"
 #include "core/nri-rpd/pipeline/wait/claim_check.h"
@@ -16,5 +15,3 @@ struct waits {
 	struct claim_check claim_check;
 	struct admit_counts admit;
 };
-
-#endif
