@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/str.h"
 
 #define SMALL 32u
 
@@ -118,5 +119,13 @@ const char *kvs_get(const struct kvs *s, const char *key)
 		if (c > 0)
 			break;
 	}
+	return NULL;
+}
+
+const char *kv_text(const struct kv *list, uint32_t n, const char *key)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (str_eq(list[i].key, key))
+			return list[i].value;
 	return NULL;
 }

@@ -23,6 +23,8 @@ int kvs_init(struct kvs *s, const struct kv *pairs, uint32_t n);
 void kvs_fini(struct kvs *s);
 /* Returns the value of a key; NULL: none. */
 const char *kvs_get(const struct kvs *s, const char *key);
+/* Returns the value of a key in an unpacked list; NULL: none. */
+const char *kv_text(const struct kv *list, uint32_t n, const char *key);
 
 /* Returns one of 64 bits that depends on the first two characters of a key. */
 static inline uint64_t kvs_beginning(const char *key)

@@ -157,48 +157,41 @@ static int instance_leave(struct instance *i, enum crumb_call call, int32_t resu
 }
 
 #define HAS(service, field) RP_HAS(service, field) && (service)->field
+/* Calls a callback of one of the instance's tables, whose further arguments follow. */
+#define CALL(i, table, callback, call, object, err, ...)                                           \
+	(instance_enter(i, call, object),                                                          \
+	 instance_leave(i, call, (i)->table->callback((i)->inst, ##__VA_ARGS__), err))
+/* Calls a callback that modules may lack; 0: it is missing. */
+#define CALL_OPTIONAL(i, table, callback, ...)                                                     \
+	(HAS((i)->table, callback) ? CALL(i, table, callback, __VA_ARGS__) : 0)
+/* Calls a callback without a result. */
+#define NOTIFY(i, call, callback, ...)                                                             \
+	do {                                                                                       \
+		instance_enter(i, call, NULL);                                                     \
+		callback((i)->inst, ##__VA_ARGS__);                                                \
+		(void)instance_leave(i, call, 0, NULL);                                            \
+	} while (0)
 
 /* ---- roles ----------------------------------------------------------------------------------- */
 
-/* Takes the policy's table. Returns false if the table lacks a required function. */
-static bool take_policy(struct instance *i, const void *table)
-{
-	const struct rp_policy *p = table;
-	if (!p || p->size < offsetof(struct rp_policy, event) || !p->prepare || !p->commit ||
-	    !p->abort || !p->sync || !p->allocate || !p->update || !p->release)
-		return false;
-	i->policy = p;
-	i->prepare = p->prepare;
-	i->commit = p->commit;
-	i->abort = p->abort;
-	return true;
-}
-
-static bool take_controller(struct instance *i, const void *table)
-{
-	const struct rp_controller *c = table;
-	if (!c || c->size < offsetof(struct rp_controller, pre_create) || !c->prepare ||
-	    !c->commit || !c->abort || !c->start || !c->stop)
-		return false;
-	i->controller = c;
-	i->prepare = c->prepare;
-	i->commit = c->commit;
-	i->abort = c->abort;
-	return true;
-}
-
-static bool take_calculator(struct instance *i, const void *table)
-{
-	const struct rp_calculator *c = table;
-	if (!c || c->size < offsetof(struct rp_calculator, reset) || !c->prepare || !c->commit ||
-	    !c->abort || !c->calculate || !c->resources || !c->annotations)
-		return false;
-	i->calculator = c;
-	i->prepare = c->prepare;
-	i->commit = c->commit;
-	i->abort = c->abort;
-	return true;
-}
+/* Defines the function that takes the table of a role. Returns false if the table lacks a required
+ * function; `optional` is the first member that a module may lack. */
+#define TAKE_ROLE(role, optional, ...)                                                             \
+	static bool take_##role(struct instance *i, const void *table)                             \
+	{                                                                                          \
+		const struct rp_##role *t = table;                                                 \
+		if (!t || t->size < offsetof(struct rp_##role, optional) || !t->prepare ||         \
+		    !t->commit || !t->abort || !(__VA_ARGS__))                                     \
+			return false;                                                              \
+		i->role = t;                                                                       \
+		i->prepare = t->prepare;                                                           \
+		i->commit = t->commit;                                                             \
+		i->abort = t->abort;                                                               \
+		return true;                                                                       \
+	}
+TAKE_ROLE(policy, event, t->sync && t->allocate && t->update && t->release)
+TAKE_ROLE(controller, pre_create, t->start && t->stop)
+TAKE_ROLE(calculator, reset, t->calculate && t->resources && t->annotations)
 
 static const struct role {
 	uint32_t kind;
@@ -302,9 +295,7 @@ struct instance *instance_free(struct instance *i)
 	if (!i)
 		return NULL;
 	if (i->committed && HAS(i->policy, stop)) {
-		instance_enter(i, CRUMB_STOP, NULL);
-		i->policy->stop(i->inst);
-		(void)instance_leave(i, CRUMB_STOP, 0, NULL);
+		NOTIFY(i, CRUMB_STOP, i->policy->stop);
 	}
 	i->closing = true;
 	instance_drop_timers(i);
@@ -385,9 +376,7 @@ void instance_commit(struct instance *i, struct rp_plan *plan)
 
 void instance_abort(struct instance *i, struct rp_plan *plan)
 {
-	instance_enter(i, CRUMB_ABORT, NULL);
-	i->abort(i->inst, plan);
-	(void)instance_leave(i, CRUMB_ABORT, 0, NULL);
+	NOTIFY(i, CRUMB_ABORT, i->abort, plan);
 }
 
 /* ---- policies -------------------------------------------------------------------------------- */
@@ -402,33 +391,27 @@ static rp_txn running_txn(struct instance *i)
 int instance_sync(struct instance *i, struct err *err)
 {
 	assert(i->policy && i->created);
-	instance_enter(i, CRUMB_SYNC, NULL);
-	return instance_leave(i, CRUMB_SYNC, i->policy->sync(i->inst, running_txn(i)), err);
+	return CALL(i, policy, sync, CRUMB_SYNC, NULL, err, running_txn(i));
 }
 
 int instance_allocate(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	assert(i->policy && i->created);
-	instance_enter(i, CRUMB_ALLOCATE, ctr->full_name);
-	return instance_leave(i, CRUMB_ALLOCATE,
-			      i->policy->allocate(i->inst, running_txn(i), ctr->handle), err);
+	return CALL(i, policy, allocate, CRUMB_ALLOCATE, ctr->full_name, err, running_txn(i),
+		    ctr->handle);
 }
 
 int instance_update(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	assert(i->policy && i->created);
-	instance_enter(i, CRUMB_UPDATE, ctr->full_name);
-	return instance_leave(i, CRUMB_UPDATE,
-			      i->policy->update(i->inst, running_txn(i), ctr->handle), err);
+	return CALL(i, policy, update, CRUMB_UPDATE, ctr->full_name, err, running_txn(i),
+		    ctr->handle);
 }
 
 int instance_unmanaged(struct instance *i, struct ctr *ctr, struct err *err)
 {
-	if (!(HAS(i->policy, unmanaged)))
-		return 0;
-	instance_enter(i, CRUMB_ALLOCATE, ctr->full_name);
-	return instance_leave(i, CRUMB_ALLOCATE,
-			      i->policy->unmanaged(i->inst, running_txn(i), ctr->handle), err);
+	return CALL_OPTIONAL(i, policy, unmanaged, CRUMB_ALLOCATE, ctr->full_name, err,
+			     running_txn(i), ctr->handle);
 }
 
 int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
@@ -454,20 +437,14 @@ bool instance_follows_pods(const struct instance *i)
 
 int instance_admit_pod(struct instance *i, struct pod *pod, struct err *err)
 {
-	if (!(HAS(i->policy, admit_pod)))
-		return 0;
-	instance_enter(i, CRUMB_ADMIT, pod->name);
-	return instance_leave(i, CRUMB_ADMIT,
-			      i->policy->admit_pod(i->inst, running_txn(i), pod->handle), err);
+	return CALL_OPTIONAL(i, policy, admit_pod, CRUMB_ADMIT, pod->name, err, running_txn(i),
+			     pod->handle);
 }
 
 int instance_pod_removed(struct instance *i, struct pod *pod, struct err *err)
 {
-	if (!(HAS(i->policy, pod_removed)))
-		return 0;
-	instance_enter(i, CRUMB_POD_REMOVED, pod->name);
-	return instance_leave(i, CRUMB_POD_REMOVED,
-			      i->policy->pod_removed(i->inst, running_txn(i), pod->handle), err);
+	return CALL_OPTIONAL(i, policy, pod_removed, CRUMB_POD_REMOVED, pod->name, err,
+			     running_txn(i), pod->handle);
 }
 
 int instance_event(struct instance *i, const struct rp_event *ev, struct err *err)
@@ -475,8 +452,8 @@ int instance_event(struct instance *i, const struct rp_event *ev, struct err *er
 	if (!instance_handles_events(i))
 		return 0;
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, ev->object);
-	instance_enter(i, CRUMB_EVENT, ctr ? ctr->full_name : NULL);
-	return instance_leave(i, CRUMB_EVENT, i->policy->event(i->inst, running_txn(i), ev), err);
+	return CALL(i, policy, event, CRUMB_EVENT, ctr ? ctr->full_name : NULL, err, running_txn(i),
+		    ev);
 }
 
 /* Calls rolled_back() only if the policy was called in this transaction: otherwise it would undo
@@ -495,26 +472,17 @@ int instance_rolled_back(struct instance *i)
 
 int instance_zones(struct instance *i, const struct rp_zone_sink *sink, struct err *err)
 {
-	if (!(HAS(i->zones, zones)))
-		return 0;
-	instance_enter(i, CRUMB_ZONES, NULL);
-	return instance_leave(i, CRUMB_ZONES, i->zones->zones(i->inst, sink), err);
+	return CALL_OPTIONAL(i, zones, zones, CRUMB_ZONES, NULL, err, sink);
 }
 
 int instance_collect(struct instance *i, const struct rp_metric_sink *sink, struct err *err)
 {
-	if (!(HAS(i->metrics, collect)))
-		return 0;
-	instance_enter(i, CRUMB_METRICS, NULL);
-	return instance_leave(i, CRUMB_METRICS, i->metrics->collect(i->inst, sink), err);
+	return CALL_OPTIONAL(i, metrics, collect, CRUMB_METRICS, NULL, err, sink);
 }
 
 int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err)
 {
-	if (!(HAS(i->extended, extended)))
-		return 0;
-	instance_enter(i, CRUMB_ZONES, NULL);
-	return instance_leave(i, CRUMB_ZONES, i->extended->extended(i->inst, sink), err);
+	return CALL_OPTIONAL(i, extended, extended, CRUMB_ZONES, NULL, err, sink);
 }
 
 int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *err)
@@ -522,8 +490,7 @@ int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *e
 	if (!(HAS(i->allocation, allocatable)))
 		return 0;
 	rp_idset_clear(ret);
-	instance_enter(i, CRUMB_ZONES, NULL);
-	int r = instance_leave(i, CRUMB_ZONES, i->allocation->allocatable(i->inst, ret), err);
+	int r = CALL(i, allocation, allocatable, CRUMB_ZONES, NULL, err, ret);
 	if (!r && ret->nw > RP_IDSET_WORDS)
 		return err_set(err, -EBADMSG,
 			       "module %s reports allocatable CPUs in a set of %u words, at most "
@@ -535,11 +502,8 @@ int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *e
 int instance_memory(struct instance *i, struct ctr *ctr, const struct rp_memory_sink *sink,
 		    struct err *err)
 {
-	if (!(HAS(i->allocation, memory)))
-		return 0;
-	instance_enter(i, CRUMB_ZONES, ctr->full_name);
-	return instance_leave(i, CRUMB_ZONES, i->allocation->memory(i->inst, ctr->handle, sink),
-			      err);
+	return CALL_OPTIONAL(i, allocation, memory, CRUMB_ZONES, ctr->full_name, err, ctr->handle,
+			     sink);
 }
 
 bool instance_owns_device(const struct instance *i, const char *device)
@@ -557,16 +521,13 @@ bool instance_has_devices(const struct instance *i)
 
 int instance_devices(struct instance *i, const struct rp_devices_sink *sink, struct err *err)
 {
-	instance_enter(i, CRUMB_ZONES, NULL);
-	return instance_leave(i, CRUMB_ZONES, i->devices->devices(i->inst, sink), err);
+	return CALL(i, devices, devices, CRUMB_ZONES, NULL, err, sink);
 }
 
 int instance_device_allocate(struct instance *i, struct ctr *claim, struct err *err)
 {
-	instance_enter(i, CRUMB_ALLOCATE, claim->full_name);
-	return instance_leave(
-		i, CRUMB_ALLOCATE,
-		i->devices->allocate(i->inst, running_txn(i), claim->handle, claim->device), err);
+	return CALL(i, devices, allocate, CRUMB_ALLOCATE, claim->full_name, err, running_txn(i),
+		    claim->handle, claim->device);
 }
 
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err)
@@ -575,8 +536,7 @@ int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, stru
 	*ret_size = 0;
 	if (!(HAS(i->state, save)))
 		return 0;
-	instance_enter(i, CRUMB_STATE_SAVE, NULL);
-	int r = instance_leave(i, CRUMB_STATE_SAVE, i->state->save(i->inst, ret, ret_size), err);
+	int r = CALL(i, state, save, CRUMB_STATE_SAVE, NULL, err, ret, ret_size);
 	if (!r && *ret_size > RP_STATE_MAX)
 		return err_set(err, -E2BIG, "module %s saves %u bytes of state, the limit is %u",
 			       i->module->name, *ret_size, RP_STATE_MAX);
@@ -585,65 +545,44 @@ int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, stru
 
 int instance_load(struct instance *i, const void *data, uint32_t size, struct err *err)
 {
-	if (!(HAS(i->state, load)))
-		return 0;
-	instance_enter(i, CRUMB_STATE_LOAD, NULL);
-	return instance_leave(i, CRUMB_STATE_LOAD, i->state->load(i->inst, data, size), err);
+	return CALL_OPTIONAL(i, state, load, CRUMB_STATE_LOAD, NULL, err, data, size);
 }
 
 /* ---- controllers ----------------------------------------------------------------------------- */
 
 int instance_start(struct instance *i, struct err *err)
 {
-	if (!i->controller)
-		return 0;
-	instance_enter(i, CRUMB_START, NULL);
-	return instance_leave(i, CRUMB_START, i->controller->start(i->inst), err);
+	return i->controller ? CALL(i, controller, start, CRUMB_START, NULL, err) : 0;
 }
 
 void instance_stop(struct instance *i)
 {
-	if (!i->controller)
-		return;
-	instance_enter(i, CRUMB_STOP, NULL);
-	i->controller->stop(i->inst);
-	(void)instance_leave(i, CRUMB_STOP, 0, NULL);
+	if (i->controller)
+		NOTIFY(i, CRUMB_STOP, i->controller->stop);
 }
 
 int instance_pre_create(struct instance *i, struct ctr *ctr, struct err *err)
 {
-	if (!(HAS(i->controller, pre_create)))
-		return 0;
-	instance_enter(i, CRUMB_PRE_CREATE, ctr->full_name);
-	return instance_leave(i, CRUMB_PRE_CREATE,
-			      i->controller->pre_create(i->inst, running_txn(i), ctr->handle), err);
+	return CALL_OPTIONAL(i, controller, pre_create, CRUMB_PRE_CREATE, ctr->full_name, err,
+			     running_txn(i), ctr->handle);
 }
 
 int instance_post_start(struct instance *i, struct ctr *ctr, struct err *err)
 {
-	if (!(HAS(i->controller, post_start)))
-		return 0;
-	instance_enter(i, CRUMB_POST_START, ctr->full_name);
-	return instance_leave(i, CRUMB_POST_START, i->controller->post_start(i->inst, ctr->handle),
-			      err);
+	return CALL_OPTIONAL(i, controller, post_start, CRUMB_POST_START, ctr->full_name, err,
+			     ctr->handle);
 }
 
 int instance_post_update(struct instance *i, struct ctr *ctr, uint32_t changed, struct err *err)
 {
-	if (!(HAS(i->controller, post_update)))
-		return 0;
-	instance_enter(i, CRUMB_POST_UPDATE, ctr->full_name);
-	return instance_leave(i, CRUMB_POST_UPDATE,
-			      i->controller->post_update(i->inst, ctr->handle, changed), err);
+	return CALL_OPTIONAL(i, controller, post_update, CRUMB_POST_UPDATE, ctr->full_name, err,
+			     ctr->handle, changed);
 }
 
 int instance_post_stop(struct instance *i, struct ctr *ctr, struct err *err)
 {
-	if (!(HAS(i->controller, post_stop)))
-		return 0;
-	instance_enter(i, CRUMB_POST_STOP, ctr->full_name);
-	return instance_leave(i, CRUMB_POST_STOP, i->controller->post_stop(i->inst, ctr->handle),
-			      err);
+	return CALL_OPTIONAL(i, controller, post_stop, CRUMB_POST_STOP, ctr->full_name, err,
+			     ctr->handle);
 }
 
 uint32_t instance_takes(const struct instance *i)
@@ -653,29 +592,20 @@ uint32_t instance_takes(const struct instance *i)
 
 void instance_controller_sync(struct instance *i)
 {
-	if (!(HAS(i->controller, sync)))
-		return;
-	instance_enter(i, CRUMB_SYNC, NULL);
-	i->controller->sync(i->inst);
-	(void)instance_leave(i, CRUMB_SYNC, 0, NULL);
+	if (HAS(i->controller, sync))
+		NOTIFY(i, CRUMB_SYNC, i->controller->sync);
 }
 
 void instance_measure(struct instance *i)
 {
-	if (!(HAS(i->controller, measure)))
-		return;
-	instance_enter(i, CRUMB_METRICS, NULL);
-	i->controller->measure(i->inst);
-	(void)instance_leave(i, CRUMB_METRICS, 0, NULL);
+	if (HAS(i->controller, measure))
+		NOTIFY(i, CRUMB_METRICS, i->controller->measure);
 }
 
 void instance_controller_timer(struct instance *i, uint64_t cookie)
 {
-	if (!(HAS(i->controller, timer)))
-		return;
-	instance_enter(i, CRUMB_EVENT, NULL);
-	i->controller->timer(i->inst, cookie);
-	(void)instance_leave(i, CRUMB_EVENT, 0, NULL);
+	if (HAS(i->controller, timer))
+		NOTIFY(i, CRUMB_EVENT, i->controller->timer, cookie);
 }
 
 /* ---- decisions on single figures ------------------------------------------------------------- */
@@ -693,9 +623,7 @@ bool instance_decides(const struct instance *i, const char *kind)
 int instance_decide(struct instance *i, const struct rp_question *question,
 		    const struct rp_answer *answer, struct err *err)
 {
-	instance_enter(i, CRUMB_CALCULATE, question->kind);
-	return instance_leave(i, CRUMB_CALCULATE, i->decision->decide(i->inst, question, answer),
-			      err);
+	return CALL(i, decision, decide, CRUMB_CALCULATE, question->kind, err, question, answer);
 }
 
 /* ---- calculators ----------------------------------------------------------------------------- */
@@ -717,8 +645,7 @@ const char *const *instance_annotations(const struct instance *i)
 
 int instance_calculate(struct instance *i, const struct rp_nr_sink *out, struct err *err)
 {
-	instance_enter(i, CRUMB_CALCULATE, NULL);
-	return instance_leave(i, CRUMB_CALCULATE, i->calculator->calculate(i->inst, out), err);
+	return CALL(i, calculator, calculate, CRUMB_CALCULATE, NULL, err, out);
 }
 
 int instance_reset(struct instance *i, const char *message, const struct rp_nr_sink *out,
@@ -727,16 +654,12 @@ int instance_reset(struct instance *i, const char *message, const struct rp_nr_s
 	*ret_default = !(HAS(i->calculator, reset));
 	if (*ret_default)
 		return 0;
-	instance_enter(i, CRUMB_CALCULATE, "reset");
-	return instance_leave(i, CRUMB_CALCULATE, i->calculator->reset(i->inst, message, out), err);
+	return CALL(i, calculator, reset, CRUMB_CALCULATE, "reset", err, message, out);
 }
 
 int instance_apply(struct instance *i, const struct rp_nr_edit *node, struct err *err)
 {
-	if (!(HAS(i->calculator, apply)))
-		return 0;
-	instance_enter(i, CRUMB_CALCULATE, "apply");
-	return instance_leave(i, CRUMB_CALCULATE, i->calculator->apply(i->inst, node), err);
+	return CALL_OPTIONAL(i, calculator, apply, CRUMB_CALCULATE, "apply", err, node);
 }
 
 bool instance_need_sync(struct instance *i, const struct rp_nr_edit *old_node,

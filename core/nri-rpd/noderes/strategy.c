@@ -151,14 +151,6 @@ int strategy_merge(struct strategy *s, rp_cfg map, enum strategy_origin origin, 
 	return 0;
 }
 
-const char *kv_text(const struct kv *list, unsigned n, const char *key)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (str_eq(list[i].key, key))
-			return list[i].value;
-	return NULL;
-}
-
 /* Returns 70 for "0.7"; digits beyond a percent are cut. -1: no valid number. */
 static int64_t percent_of(const char *text)
 {

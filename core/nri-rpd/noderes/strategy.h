@@ -49,6 +49,3 @@ void strategy_of_node(struct strategy *s, const struct prefixes *names, const st
 		      unsigned n_labels, const struct kv *annotations, unsigned n_annotations);
 /* Returns true if the labels include all of these (a map). An empty map fits no node. */
 bool strategy_selects(rp_cfg match_labels, const struct kv *labels, unsigned n_labels);
-
-/* Returns the value of a key; NULL: the key is absent. */
-const char *kv_text(const struct kv *list, unsigned n, const char *key);

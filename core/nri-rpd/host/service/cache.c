@@ -33,6 +33,27 @@ static struct pod *pod_of(void *ctx, rp_pod handle)
 	return cache_pod_of(instance_of(ctx)->env->cache, handle);
 }
 
+#define RETURN_IF(condition, result)                                                               \
+	do {                                                                                       \
+		if (condition)                                                                     \
+			return result;                                                             \
+	} while (0)
+/* First statements of a service function: define `ctr` or `pod`. The function returns `refused` on
+ * a wrong thread and `missing` if there is no such container or pod. */
+#define WITH_CTR(ctx, handle, refused, missing)                                                    \
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, refused);                                                  \
+	const struct ctr *ctr = ctr_of(ctx, handle);                                               \
+	RETURN_IF(!ctr, missing)
+#define WITH_POD(ctx, handle, refused, missing)                                                    \
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, refused);                                                  \
+	const struct pod *pod = pod_of(ctx, handle);                                               \
+	RETURN_IF(!pod, missing)
+/* Defines `d`, the staged decision of the container, or returns the error. */
+#define WITH_STAGED(i, id, handle, ret_ctr)                                                        \
+	int32_t r_ = 0;                                                                            \
+	struct decision *d = cache_stage(i, id, handle, ret_ctr, &r_);                             \
+	RETURN_IF(!d, r_)
+
 static int sync_cmp(const void *a, const void *b)
 {
 	const struct ctr *x = *(struct ctr *const *)a, *y = *(struct ctr *const *)b;
@@ -111,10 +132,7 @@ static bool runs_already(const struct instance *i, const struct ctr *ctr)
 
 static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	const struct ctr *ctr = ctr_of(ctx, handle);
-	if (!ctr)
-		return -RP_ESTALE;
+	WITH_CTR(ctx, handle, -RP_EPERM, -RP_ESTALE);
 	const struct decision *d = txn_view(ctr);
 	struct rp_ctr_info full = {
 		.state = d->state,
@@ -151,10 +169,7 @@ static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 
 static int32_t get_pod(void *ctx, rp_pod handle, struct rp_pod_info *out)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	const struct pod *pod = pod_of(ctx, handle);
-	if (!pod)
-		return -RP_ESTALE;
+	WITH_POD(ctx, handle, -RP_EPERM, -RP_ESTALE);
 	struct needs sums = pod->sums;
 	const struct fed_pod *fed = pod_fed(instance_of(ctx)->env->cache, pod);
 	if (fed)
@@ -187,10 +202,7 @@ static const uint32_t fed_kinds[] = {[FED_APP] = RP_POD_CTR_APP,
 
 static int32_t pod_ctr(void *ctx, rp_pod handle, uint32_t index, struct rp_pod_ctr_info *out)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	const struct pod *pod = pod_of(ctx, handle);
-	if (!pod)
-		return -RP_ESTALE;
+	WITH_POD(ctx, handle, -RP_EPERM, -RP_ESTALE);
 	const struct fed_pod *fed = pod_fed(instance_of(ctx)->env->cache, pod);
 	if (!fed || index >= fed->n_ctrs)
 		return -RP_ENOENT;
@@ -207,48 +219,38 @@ static int32_t pod_ctr(void *ctx, rp_pod handle, uint32_t index, struct rp_pod_c
 	return 0;
 }
 
-static const char *cache_called(void *ctx, const char *key, struct site_name *buf)
-{
-	return site_name(instance_prefixes(instance_of(ctx)), key, buf);
-}
-
 static const char *annotation(void *ctx, rp_ctr handle, const char *key, uint32_t *ret_scope)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
-	const struct ctr *ctr = ctr_of(ctx, handle);
+	WITH_CTR(ctx, handle, NULL, NULL);
 	struct site_name name;
-	key = cache_called(ctx, key, &name);
-	return ctr ? annotation_effective(ctr->pod, ctr->name, key, ret_scope) : NULL;
+	key = service_name(ctx, key, &name);
+	return annotation_effective(ctr->pod, ctr->name, key, ret_scope);
 }
 
 static const char *pod_annotation(void *ctx, rp_pod handle, const char *key)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
-	const struct pod *pod = pod_of(ctx, handle);
+	WITH_POD(ctx, handle, NULL, NULL);
 	struct site_name name;
-	return pod ? kvs_get(pod_heard(pod), cache_called(ctx, key, &name)) : NULL;
+	return kvs_get(pod_heard(pod), service_name(ctx, key, &name));
 }
 
 static const char *pod_label(void *ctx, rp_pod handle, const char *key)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
-	const struct pod *pod = pod_of(ctx, handle);
+	WITH_POD(ctx, handle, NULL, NULL);
 	struct site_name name;
-	return pod ? kvs_get(&pod->labels, cache_called(ctx, key, &name)) : NULL;
+	return kvs_get(&pod->labels, service_name(ctx, key, &name));
 }
 
 static const char *ctr_label(void *ctx, rp_ctr handle, const char *key)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
-	const struct ctr *ctr = ctr_of(ctx, handle);
-	return ctr ? kvs_get(&ctr->labels, key) : NULL;
+	WITH_CTR(ctx, handle, NULL, NULL);
+	return kvs_get(&ctr->labels, key);
 }
 
 static const char *ctr_annotation(void *ctx, rp_ctr handle, const char *key)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
-	const struct ctr *ctr = ctr_of(ctx, handle);
-	return ctr ? kvs_get(&ctr->annotations, key) : NULL;
+	WITH_CTR(ctx, handle, NULL, NULL);
+	return kvs_get(&ctr->annotations, key);
 }
 
 static const char *env(void *ctx, rp_ctr handle, const char *name)
@@ -266,10 +268,7 @@ static const char *env(void *ctx, rp_ctr handle, const char *name)
 
 static int32_t mount(void *ctx, rp_ctr handle, uint32_t index, struct rp_mount_info *out)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	const struct ctr *ctr = ctr_of(ctx, handle);
-	if (!ctr)
-		return -RP_ESTALE;
+	WITH_CTR(ctx, handle, -RP_EPERM, -RP_ESTALE);
 	if (!ctr->desc || index >= ctr->desc->n_mounts)
 		return -RP_ENOENT;
 	sized_fill(out, &ctr->desc->mounts[index], sizeof *out);
@@ -278,10 +277,7 @@ static int32_t mount(void *ctx, rp_ctr handle, uint32_t index, struct rp_mount_i
 
 static int32_t device(void *ctx, rp_ctr handle, uint32_t index, struct rp_device_info *out)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	const struct ctr *ctr = ctr_of(ctx, handle);
-	if (!ctr)
-		return -RP_ESTALE;
+	WITH_CTR(ctx, handle, -RP_EPERM, -RP_ESTALE);
 	if (!ctr->desc || index >= ctr->desc->n_devices)
 		return -RP_ENOENT;
 	sized_fill(out, &ctr->desc->devices[index], sizeof *out);
@@ -305,12 +301,9 @@ static const char *arg(void *ctx, rp_ctr handle, uint32_t index)
 static int32_t pod_resource(void *ctx, rp_ctr handle, uint32_t index,
 			    struct rp_pod_resource_info *out)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	WITH_CTR(ctx, handle, -RP_EPERM, -RP_ESTALE);
 	const struct host_env *env = instance_of(ctx)->env;
-	const struct ctr *ctr = ctr_of(ctx, handle);
 	struct rp_pod_resource_info full = {0};
-	if (!ctr)
-		return -RP_ESTALE;
 	if (!env->pod_resource || env->pod_resource(ctr, index, &full, env->arg))
 		return -RP_ENOENT;
 	sized_fill(out, &full, sizeof full);
@@ -350,10 +343,7 @@ static struct blob **text_of(struct decision *d, uint32_t field)
 
 static int32_t get_int(void *ctx, rp_ctr handle, uint32_t field, int64_t *ret)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	const struct ctr *ctr = ctr_of(ctx, handle);
-	if (!ctr)
-		return -RP_ESTALE;
+	WITH_CTR(ctx, handle, -RP_EPERM, -RP_ESTALE);
 	struct decision d = *txn_view(ctr);
 	const int64_t *number =
 		field == RP_F_TOPTIER_LIMIT ? &d.toptier_adjusted : number_of(&d, field);
@@ -365,10 +355,7 @@ static int32_t get_int(void *ctx, rp_ctr handle, uint32_t field, int64_t *ret)
 
 static const char *get_text(void *ctx, rp_ctr handle, uint32_t field)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
-	const struct ctr *ctr = ctr_of(ctx, handle);
-	if (!ctr)
-		return NULL;
+	WITH_CTR(ctx, handle, NULL, NULL);
 	struct decision d = *txn_view(ctr);
 	struct blob **text = text_of(&d, field);
 	if (field == RP_F_RDT_CLASS)
@@ -380,11 +367,8 @@ static const char *get_text(void *ctx, rp_ctr handle, uint32_t field)
 
 static int32_t get_private(void *ctx, rp_ctr handle, const void **ret, uint32_t *ret_size)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	WITH_CTR(ctx, handle, -RP_EPERM, -RP_ESTALE);
 	const struct instance *i = instance_of(ctx);
-	const struct ctr *ctr = ctr_of(ctx, handle);
-	if (!ctr)
-		return -RP_ESTALE;
 	const struct decision *d = txn_view(ctr);
 	if (!d->private_data || d->policy != i->number)
 		return -RP_ENOENT;
@@ -408,12 +392,9 @@ static uint32_t list_pods(void *ctx, rp_pod *ret, uint32_t cap)
 
 static int32_t get_pod_private(void *ctx, rp_pod handle, const void **ret, uint32_t *ret_size)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	WITH_POD(ctx, handle, -RP_EPERM, -RP_ESTALE);
 	const struct instance *i = instance_of(ctx);
-	const struct pod *pod = pod_of(ctx, handle);
 	uint32_t policy;
-	if (!pod)
-		return -RP_ESTALE;
 	const struct blob *data = txn_pod_private(pod, &policy);
 	if (!data || policy != i->number)
 		return -RP_ENOENT;
@@ -425,10 +406,7 @@ static int32_t get_pod_private(void *ctx, rp_pod handle, const void **ret, uint3
 static int32_t extended(void *ctx, rp_ctr handle, const char *resource, int64_t *ret_request,
 			int64_t *ret_limit)
 {
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	const struct ctr *ctr = ctr_of(ctx, handle);
-	if (!ctr)
-		return -RP_ESTALE;
+	WITH_CTR(ctx, handle, -RP_EPERM, -RP_ESTALE);
 	const struct fed_pod *pod = pod_fed(instance_of(ctx)->env->cache, ctr->pod);
 	const struct fed_ctr *fed = pod ? fed_ctr(pod, ctr->name) : NULL;
 	if (fed)
@@ -462,15 +440,12 @@ static struct decision *cache_stage(struct instance *i, rp_txn id, rp_ctr handle
 static int32_t set_ids(struct instance *i, rp_txn id, rp_ctr handle, struct rp_ids ids,
 		       size_t member, uint32_t max)
 {
-	int32_t r = 0;
 	if (ids.nw > RP_IDSET_WORDS)
 		return -RP_E2BIG;
 	uint32_t last = rp_ids_last(ids);
 	if (last != RP_IDSET_NONE && last >= max)
 		return -RP_E2BIG;
-	struct decision *d = cache_stage(i, id, handle, NULL, &r);
-	if (!d)
-		return r;
+	WITH_STAGED(i, id, handle, NULL);
 	struct iset **field = (struct iset **)((char *)d + member);
 	struct iset *set = intern_get(cache_sets(i->env->cache), ids);
 	if (!set)
@@ -487,24 +462,15 @@ static int32_t set_ids(struct instance *i, rp_txn id, rp_ctr handle, struct rp_i
 	return 0;
 }
 
-static int32_t set_cpus(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids cpus)
-{
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	return set_ids(ctx, id, handle, cpus, offsetof(struct decision, cpus), RP_CPUS_MAX);
-}
-
-static int32_t set_mems(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids mems)
-{
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	return set_ids(ctx, id, handle, mems, offsetof(struct decision, mems), RP_NODES_MAX);
-}
-
-static int32_t set_exclusive(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids cpus)
-{
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	return set_ids(ctx, id, handle, cpus, offsetof(struct decision, exclusive), RP_CPUS_MAX);
-}
-
+SERVICE_CALL(int32_t, RP_HOST_CACHE_1, -RP_EPERM, set_cpus,
+	     (void *ctx, rp_txn id, rp_ctr handle, struct rp_ids cpus),
+	     set_ids(ctx, id, handle, cpus, offsetof(struct decision, cpus), RP_CPUS_MAX))
+SERVICE_CALL(int32_t, RP_HOST_CACHE_1, -RP_EPERM, set_mems,
+	     (void *ctx, rp_txn id, rp_ctr handle, struct rp_ids mems),
+	     set_ids(ctx, id, handle, mems, offsetof(struct decision, mems), RP_NODES_MAX))
+SERVICE_CALL(int32_t, RP_HOST_CACHE_1, -RP_EPERM, set_exclusive,
+	     (void *ctx, rp_txn id, rp_ctr handle, struct rp_ids cpus),
+	     set_ids(ctx, id, handle, cpus, offsetof(struct decision, exclusive), RP_CPUS_MAX))
 static bool in_range(uint32_t field, int64_t value)
 {
 	switch (field) {
@@ -535,7 +501,6 @@ static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int6
 {
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	struct instance *i = instance_of(ctx);
-	int32_t r = 0;
 	struct decision probe;
 	if (!in_range(field, value))
 		return -RP_EINVAL;
@@ -544,9 +509,7 @@ static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int6
 			return -RP_ENOTSUP;
 		return creation_put(i, id, handle, (struct extra){.field = field, .number = value});
 	}
-	struct decision *d = cache_stage(i, id, handle, NULL, &r);
-	if (!d)
-		return r;
+	WITH_STAGED(i, id, handle, NULL);
 	*number_of(d, field) = value;
 	return 0;
 }
@@ -555,7 +518,6 @@ static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, con
 {
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	struct instance *i = instance_of(ctx);
-	int32_t r = 0;
 	struct decision probe;
 	if (!extra_text(value, TEXT_MAX))
 		return -RP_EINVAL;
@@ -566,9 +528,7 @@ static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, con
 		return creation_put(i, id, handle, (struct extra){.field = field, .text = value});
 	}
 	struct ctr *ctr;
-	struct decision *d = cache_stage(i, id, handle, &ctr, &r);
-	if (!d)
-		return r;
+	WITH_STAGED(i, id, handle, &ctr);
 	if (field == RP_F_RDT_CLASS && i->policy && ctr->claim && claim_class(ctr->claim))
 		return 0; /* the claim's class has precedence over the policy's class */
 	struct blob *blob = blob_str(value);
@@ -581,13 +541,11 @@ static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, con
 static int32_t set_group(void *ctx, rp_txn id, rp_ctr handle, uint32_t group)
 {
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	int32_t r = 0;
 	if (group > RP_GROUP_MAX)
 		return -RP_EINVAL;
-	struct decision *d = cache_stage(ctx, id, handle, NULL, &r);
-	if (d)
-		d->group = group;
-	return r;
+	WITH_STAGED(ctx, id, handle, NULL);
+	d->group = group;
+	return 0;
 }
 
 static int32_t may_wait(void *ctx, rp_txn id, uint32_t quiet_ms, uint32_t longest_ms)
@@ -607,12 +565,9 @@ static int32_t set_private(void *ctx, rp_txn id, rp_ctr handle, const void *data
 {
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
 	struct instance *i = instance_of(ctx);
-	int32_t r = 0;
 	if (size > RP_PRIVATE_MAX)
 		return -RP_E2BIG;
-	struct decision *d = cache_stage(i, id, handle, NULL, &r);
-	if (!d)
-		return r;
+	WITH_STAGED(i, id, handle, NULL);
 	struct blob *old = d->private_data;
 	if (old && old->len == size && (!size || !memcmp(old->data, data, size)))
 		return 0;
@@ -642,10 +597,7 @@ static int32_t set_pod_private(void *ctx, rp_txn id, rp_pod handle, const void *
 static int32_t set_degraded(void *ctx, rp_txn id, rp_ctr handle, const char *reason)
 {
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	int32_t r = 0;
-	struct decision *d = cache_stage(ctx, id, handle, NULL, &r);
-	if (!d)
-		return r;
+	WITH_STAGED(ctx, id, handle, NULL);
 	struct blob *blob =
 		reason ? blob_new(reason, (uint32_t)utf8_cut(reason, ERR_TEXT_MAX)) : NULL;
 	if (reason && !blob)
@@ -744,14 +696,11 @@ static bool good_data_key(const char *key)
 static int32_t set_data(void *ctx, rp_txn id, rp_ctr handle, const char *key, const char *value)
 {
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
-	int32_t r = 0;
 	if (!value)
 		value = "";
 	if (!good_data_key(key) || !extra_text(value, TEXT_MAX) || strchr(value, '\n'))
 		return -RP_EINVAL;
-	struct decision *d = cache_stage(ctx, id, handle, NULL, &r);
-	if (!d)
-		return r;
+	WITH_STAGED(ctx, id, handle, NULL);
 	if (d->data && d->data->len > DATA_MAX)
 		return -RP_E2BIG;
 	return put_line(d, key, value);

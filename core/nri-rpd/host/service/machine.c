@@ -17,73 +17,30 @@ static struct topo *topo_of(void *ctx)
 	return instance_of(ctx)->env->topo;
 }
 
-static uint64_t t_generation(void *ctx)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, 0);
-	return topo_generation(topo_of(ctx));
-}
-
-static int32_t t_set(void *ctx, uint32_t which, struct rp_ids *ret)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
-	return topo_set(topo_of(ctx), which, ret);
-}
-
-static int32_t t_cpu(void *ctx, uint32_t cpu, struct rp_cpu_info *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
-	return topo_cpu(topo_of(ctx), cpu, out);
-}
-
-static uint32_t t_n_units(void *ctx, uint32_t level)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, 0);
-	return topo_n_units(topo_of(ctx), level);
-}
-
-static int32_t t_unit(void *ctx, uint32_t level, uint32_t index, struct rp_unit_info *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
-	return topo_unit(topo_of(ctx), level, index, out);
-}
-
-static int32_t t_node(void *ctx, uint32_t node, struct rp_node_info *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
-	return topo_node(topo_of(ctx), node, out);
-}
-
-static uint32_t t_distance(void *ctx, uint32_t from, uint32_t to)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, 0);
-	return topo_distance(topo_of(ctx), from, to);
-}
-
-static uint32_t t_n_caches(void *ctx)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, 0);
-	return topo_n_caches(topo_of(ctx));
-}
-
-static int32_t t_cache(void *ctx, uint32_t index, struct rp_cache_info *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
-	return topo_cache(topo_of(ctx), index, out);
-}
-
-static int32_t t_device(void *ctx, const char *path, struct rp_idset *ret_cpus,
-			struct rp_idset *ret_nodes)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
-	return topo_device_near(topo_of(ctx), path, ret_cpus, ret_nodes);
-}
-
-static uint64_t t_memory(void *ctx)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, 0);
-	return topo_memory(topo_of(ctx));
-}
-
+SERVICE_CALL(uint64_t, RP_HOST_TOPOLOGY_1, 0, t_generation, (void *ctx),
+	     topo_generation(topo_of(ctx)))
+SERVICE_CALL(int32_t, RP_HOST_TOPOLOGY_1, -RP_EPERM, t_set,
+	     (void *ctx, uint32_t which, struct rp_ids *ret), topo_set(topo_of(ctx), which, ret))
+SERVICE_CALL(int32_t, RP_HOST_TOPOLOGY_1, -RP_EPERM, t_cpu,
+	     (void *ctx, uint32_t cpu, struct rp_cpu_info *out), topo_cpu(topo_of(ctx), cpu, out))
+SERVICE_CALL(uint32_t, RP_HOST_TOPOLOGY_1, 0, t_n_units, (void *ctx, uint32_t level),
+	     topo_n_units(topo_of(ctx), level))
+SERVICE_CALL(int32_t, RP_HOST_TOPOLOGY_1, -RP_EPERM, t_unit,
+	     (void *ctx, uint32_t level, uint32_t index, struct rp_unit_info *out),
+	     topo_unit(topo_of(ctx), level, index, out))
+SERVICE_CALL(int32_t, RP_HOST_TOPOLOGY_1, -RP_EPERM, t_node,
+	     (void *ctx, uint32_t node, struct rp_node_info *out),
+	     topo_node(topo_of(ctx), node, out))
+SERVICE_CALL(uint32_t, RP_HOST_TOPOLOGY_1, 0, t_distance, (void *ctx, uint32_t from, uint32_t to),
+	     topo_distance(topo_of(ctx), from, to))
+SERVICE_CALL(uint32_t, RP_HOST_TOPOLOGY_1, 0, t_n_caches, (void *ctx), topo_n_caches(topo_of(ctx)))
+SERVICE_CALL(int32_t, RP_HOST_TOPOLOGY_1, -RP_EPERM, t_cache,
+	     (void *ctx, uint32_t index, struct rp_cache_info *out),
+	     topo_cache(topo_of(ctx), index, out))
+SERVICE_CALL(int32_t, RP_HOST_TOPOLOGY_1, -RP_EPERM, t_device,
+	     (void *ctx, const char *path, struct rp_idset *ret_cpus, struct rp_idset *ret_nodes),
+	     topo_device_near(topo_of(ctx), path, ret_cpus, ret_nodes))
+SERVICE_CALL(uint64_t, RP_HOST_TOPOLOGY_1, 0, t_memory, (void *ctx), topo_memory(topo_of(ctx)))
 #define DEVICE_NUMBER_MAX 32u
 
 /* Reads the file's status from the kernel's cache, without a query to a network file system: a
@@ -154,12 +111,8 @@ static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t ca
 	return n < 0 || (uint32_t)n >= cap ? -RP_E2BIG : n;
 }
 
-static int32_t t_simulated(void *ctx)
-{
-	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
-	return !fs_has_sysfs(instance_of(ctx)->env->root);
-}
-
+SERVICE_CALL(int32_t, RP_HOST_TOPOLOGY_1, -RP_EPERM, t_simulated, (void *ctx),
+	     !fs_has_sysfs(instance_of(ctx)->env->root))
 const struct rp_host_topology host_topology_service = {
 	.size = sizeof host_topology_service,
 	.generation = t_generation,
@@ -177,54 +130,21 @@ const struct rp_host_topology host_topology_service = {
 	.simulated = t_simulated,
 };
 
-static uint32_t c_kind(void *ctx, rp_cfg node)
-{
-	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, 0);
-	return conf_kind(node);
-}
-
-static rp_cfg c_get(void *ctx, rp_cfg node, const char *path)
-{
-	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, NULL);
-	return conf_get(node, path);
-}
-
-static uint32_t c_count(void *ctx, rp_cfg node)
-{
-	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, 0);
-	return conf_count(node);
-}
-
-static rp_cfg c_item(void *ctx, rp_cfg node, uint32_t i)
-{
-	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, NULL);
-	return conf_item(node, i);
-}
-
-static const char *c_key(void *ctx, rp_cfg node, uint32_t i)
-{
-	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, NULL);
-	return conf_key(node, i);
-}
-
-static const char *c_text(void *ctx, rp_cfg node, const char *fallback)
-{
-	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, fallback);
-	return conf_text(node, fallback);
-}
-
-static int64_t c_value(void *ctx, rp_cfg node, uint32_t type, int64_t fallback)
-{
-	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, fallback);
-	return conf_value(node, type, fallback);
-}
-
-static double c_number(void *ctx, rp_cfg node, double fallback)
-{
-	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, fallback);
-	return conf_number(node, fallback);
-}
-
+SERVICE_CALL(uint32_t, RP_HOST_CONFIG_1, 0, c_kind, (void *ctx, rp_cfg node), conf_kind(node))
+SERVICE_CALL(rp_cfg, RP_HOST_CONFIG_1, NULL, c_get, (void *ctx, rp_cfg node, const char *path),
+	     conf_get(node, path))
+SERVICE_CALL(uint32_t, RP_HOST_CONFIG_1, 0, c_count, (void *ctx, rp_cfg node), conf_count(node))
+SERVICE_CALL(rp_cfg, RP_HOST_CONFIG_1, NULL, c_item, (void *ctx, rp_cfg node, uint32_t i),
+	     conf_item(node, i))
+SERVICE_CALL(const char *, RP_HOST_CONFIG_1, NULL, c_key, (void *ctx, rp_cfg node, uint32_t i),
+	     conf_key(node, i))
+SERVICE_CALL(const char *, RP_HOST_CONFIG_1, fallback, c_text,
+	     (void *ctx, rp_cfg node, const char *fallback), conf_text(node, fallback))
+SERVICE_CALL(int64_t, RP_HOST_CONFIG_1, fallback, c_value,
+	     (void *ctx, rp_cfg node, uint32_t type, int64_t fallback),
+	     conf_value(node, type, fallback))
+SERVICE_CALL(double, RP_HOST_CONFIG_1, fallback, c_number,
+	     (void *ctx, rp_cfg node, double fallback), conf_number(node, fallback))
 static int32_t c_fail_at(void *ctx, rp_cfg node, int32_t code, const char *text)
 {
 	MAIN_ONLY(ctx, RP_HOST_CONFIG_1, code);

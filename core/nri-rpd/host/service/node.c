@@ -25,19 +25,6 @@ static const struct node_object *node_of(void *ctx)
 	return instance_of(ctx)->env->node;
 }
 
-static const char *node_called(void *ctx, const char *key, struct site_name *buf)
-{
-	return site_name(instance_prefixes(instance_of(ctx)), key, buf);
-}
-
-static const char *text_of(const struct kv *list, uint32_t n, const char *key)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (str_eq(list[i].key, key))
-			return list[i].value;
-	return NULL;
-}
-
 static const struct node_amount *amount_of(const struct node_amount *list, uint32_t n,
 					   const char *name)
 {
@@ -59,7 +46,7 @@ static const char *get_label(void *ctx, const char *key)
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, NULL);
 	const struct node_object *node = node_of(ctx);
 	struct site_name name;
-	return node ? text_of(node->labels, node->n_labels, node_called(ctx, key, &name)) : NULL;
+	return node ? kv_text(node->labels, node->n_labels, service_name(ctx, key, &name)) : NULL;
 }
 
 static const char *get_annotation(void *ctx, const char *key)
@@ -67,7 +54,7 @@ static const char *get_annotation(void *ctx, const char *key)
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, NULL);
 	const struct node_object *node = node_of(ctx);
 	struct site_name name;
-	return node ? text_of(node->annotations, node->n_annotations, node_called(ctx, key, &name))
+	return node ? kv_text(node->annotations, node->n_annotations, service_name(ctx, key, &name))
 		    : NULL;
 }
 
@@ -83,33 +70,28 @@ static int32_t get_taint(void *ctx, uint32_t index, struct rp_node_taint *out)
 	return 0;
 }
 
-static int32_t give_amount(const struct node_amount *a, int64_t *ret)
+/* Finds an amount of the Node's capacity or of its allocatable part. */
+static int32_t node_amount(void *ctx, bool allocatable, const char *resource, int64_t *ret)
 {
+	const struct node_object *node = node_of(ctx);
+	struct site_name name;
+	if (!node)
+		return -RP_ENOENT;
+	const struct node_amount *a =
+		amount_of(allocatable ? node->allocatable : node->capacity,
+			  allocatable ? node->n_allocatable : node->n_capacity,
+			  service_name(ctx, resource, &name));
 	if (!a)
 		return -RP_ENOENT;
 	*ret = a->amount;
 	return 0;
 }
 
-static int32_t get_capacity(void *ctx, const char *resource, int64_t *ret)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
-	const struct node_object *node = node_of(ctx);
-	struct site_name name;
-	resource = node_called(ctx, resource, &name);
-	return give_amount(node ? amount_of(node->capacity, node->n_capacity, resource) : NULL,
-			   ret);
-}
-
-static int32_t get_allocatable(void *ctx, const char *resource, int64_t *ret)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
-	const struct node_object *node = node_of(ctx);
-	struct site_name name;
-	resource = node_called(ctx, resource, &name);
-	return give_amount(
-		node ? amount_of(node->allocatable, node->n_allocatable, resource) : NULL, ret);
-}
+SERVICE_CALL(int32_t, RP_HOST_NODE_1, -RP_EPERM, get_capacity,
+	     (void *ctx, const char *resource, int64_t *ret),
+	     node_amount(ctx, false, resource, ret))
+SERVICE_CALL(int32_t, RP_HOST_NODE_1, -RP_EPERM, get_allocatable,
+	     (void *ctx, const char *resource, int64_t *ret), node_amount(ctx, true, resource, ret))
 
 /* ---- syntax of names and values of a Node ---------------------------------------------------- */
 
@@ -167,9 +149,9 @@ bool node_has_wish(const struct node_object *node, const struct node_wish *w)
 		return a && a->amount == w->amount;
 	}
 	if (w->kind == WISH_LABEL)
-		value = text_of(node->labels, node->n_labels, w->key);
+		value = kv_text(node->labels, node->n_labels, w->key);
 	else if (w->kind == WISH_ANNOTATION)
-		value = text_of(node->annotations, node->n_annotations, w->key);
+		value = kv_text(node->annotations, node->n_annotations, w->key);
 	for (uint32_t i = 0; w->kind == WISH_TAINT && i < node->n_taints; i++)
 		if (str_eq(node->taints[i].key, w->key) &&
 		    str_eq(node->taints[i].effect, w->effect))
@@ -302,7 +284,7 @@ static int32_t set_label(void *ctx, const char *key, const char *value)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	struct site_name name;
-	return instance_wish_pair(instance_of(ctx), WISH_LABEL, node_called(ctx, key, &name),
+	return instance_wish_pair(instance_of(ctx), WISH_LABEL, service_name(ctx, key, &name),
 				  value);
 }
 
@@ -310,7 +292,7 @@ static int32_t set_annotation(void *ctx, const char *key, const char *value)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	struct site_name name;
-	return instance_wish_pair(instance_of(ctx), WISH_ANNOTATION, node_called(ctx, key, &name),
+	return instance_wish_pair(instance_of(ctx), WISH_ANNOTATION, service_name(ctx, key, &name),
 				  value);
 }
 
@@ -320,14 +302,15 @@ static int32_t set_taint(void *ctx, const char *key, const char *effect, const c
 	struct site_name name;
 	if (!good_key(key) || !good_effect(effect) || (value && !good_label_value(value)))
 		return -RP_EINVAL;
-	return wish_text(instance_of(ctx), WISH_TAINT, node_called(ctx, key, &name), effect, value);
+	return wish_text(instance_of(ctx), WISH_TAINT, service_name(ctx, key, &name), effect,
+			 value);
 }
 
 static int32_t set_resource(void *ctx, const char *resource, int64_t amount)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	struct site_name name;
-	return instance_wish_resource(instance_of(ctx), node_called(ctx, resource, &name), amount);
+	return instance_wish_resource(instance_of(ctx), service_name(ctx, resource, &name), amount);
 }
 
 void instance_drop_wishes(struct instance *i)

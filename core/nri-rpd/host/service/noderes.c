@@ -10,11 +10,6 @@ static const struct nr_input *input_of(void *ctx)
 	return instance_of(ctx)->env->noderes;
 }
 
-static const char *noderes_called(void *ctx, const char *key, struct site_name *buf)
-{
-	return site_name(instance_prefixes(instance_of(ctx)), key, buf);
-}
-
 static int64_t strategy(void *ctx, uint32_t field)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, RP_NOT_SET);
@@ -22,33 +17,34 @@ static int64_t strategy(void *ctx, uint32_t field)
 	return in && field < RP_NR_FIELDS ? in->strategy[field] : RP_NOT_SET;
 }
 
-static int32_t noderes_give(void *out, const void *full, size_t size)
-{
-	sized_fill(out, full, (uint32_t)size);
-	return 0;
-}
-
-static int32_t node(void *ctx, struct rp_nr_node *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
-	const struct nr_input *in = input_of(ctx);
-	return in ? noderes_give(out, &in->node, sizeof in->node) : -RP_ENOENT;
-}
-
-static const char *text_of(const struct kv *list, unsigned n, const char *key)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (str_eq(list[i].key, key))
-			return list[i].value;
-	return NULL;
-}
+/* Defines a function that copies a part of the inputs; -RP_ENOENT: the part is missing. */
+#define NODERES_GIVE(name, params, known, part)                                                    \
+	static int32_t name params                                                                 \
+	{                                                                                          \
+		MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);                                      \
+		const struct nr_input *in = input_of(ctx);                                         \
+		if (!in || !(known))                                                               \
+			return -RP_ENOENT;                                                         \
+		sized_fill(out, &(part), sizeof(part));                                            \
+		return 0;                                                                          \
+	}
+NODERES_GIVE(node, (void *ctx, struct rp_nr_node *out), true, in->node)
+NODERES_GIVE(measured, (void *ctx, struct rp_nr_measured *out), true, in->measured)
+NODERES_GIVE(pod, (void *ctx, uint32_t i, struct rp_nr_pod *out), i < in->n_pods, in->pods[i])
+NODERES_GIVE(app, (void *ctx, uint32_t i, struct rp_nr_app *out), i < in->n_apps, in->apps[i])
+NODERES_GIVE(zone, (void *ctx, uint32_t i, struct rp_nr_zone *out), i < in->n_zones, in->zones[i])
+NODERES_GIVE(cpu, (void *ctx, struct rp_nr_cpu *out), in->cpu_known, in->cpu)
+NODERES_GIVE(device, (void *ctx, uint32_t i, struct rp_nr_device *out), i < in->n_devices,
+	     in->devices[i].device)
+NODERES_GIVE(aggregated, (void *ctx, uint32_t i, struct rp_nr_aggregated *out),
+	     i < in->n_aggregated, in->aggregated[i])
 
 static const char *label(void *ctx, const char *key)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, NULL);
 	const struct nr_input *in = input_of(ctx);
 	struct site_name name;
-	return in ? text_of(in->labels, in->n_labels, noderes_called(ctx, key, &name)) : NULL;
+	return in ? kv_text(in->labels, in->n_labels, service_name(ctx, key, &name)) : NULL;
 }
 
 static const char *annotation(void *ctx, const char *key)
@@ -56,55 +52,8 @@ static const char *annotation(void *ctx, const char *key)
 	MAIN_ONLY(ctx, RP_HOST_NODERES_1, NULL);
 	const struct nr_input *in = input_of(ctx);
 	struct site_name name;
-	return in ? text_of(in->annotations, in->n_annotations, noderes_called(ctx, key, &name))
+	return in ? kv_text(in->annotations, in->n_annotations, service_name(ctx, key, &name))
 		  : NULL;
-}
-
-static int32_t measured(void *ctx, struct rp_nr_measured *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
-	const struct nr_input *in = input_of(ctx);
-	return in ? noderes_give(out, &in->measured, sizeof in->measured) : -RP_ENOENT;
-}
-
-static int32_t pod(void *ctx, uint32_t i, struct rp_nr_pod *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
-	const struct nr_input *in = input_of(ctx);
-	return in && i < in->n_pods ? noderes_give(out, &in->pods[i], sizeof in->pods[i])
-				    : -RP_ENOENT;
-}
-
-static int32_t app(void *ctx, uint32_t i, struct rp_nr_app *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
-	const struct nr_input *in = input_of(ctx);
-	return in && i < in->n_apps ? noderes_give(out, &in->apps[i], sizeof in->apps[i])
-				    : -RP_ENOENT;
-}
-
-static int32_t zone(void *ctx, uint32_t i, struct rp_nr_zone *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
-	const struct nr_input *in = input_of(ctx);
-	return in && i < in->n_zones ? noderes_give(out, &in->zones[i], sizeof in->zones[i])
-				     : -RP_ENOENT;
-}
-
-static int32_t cpu(void *ctx, struct rp_nr_cpu *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
-	const struct nr_input *in = input_of(ctx);
-	return in && in->cpu_known ? noderes_give(out, &in->cpu, sizeof in->cpu) : -RP_ENOENT;
-}
-
-static int32_t device(void *ctx, uint32_t i, struct rp_nr_device *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
-	const struct nr_input *in = input_of(ctx);
-	return in && i < in->n_devices
-		       ? noderes_give(out, &in->devices[i].device, sizeof in->devices[i].device)
-		       : -RP_ENOENT;
 }
 
 static int32_t device_amount(void *ctx, uint32_t i, const char *resource, int64_t *ret)
@@ -115,22 +64,13 @@ static int32_t device_amount(void *ctx, uint32_t i, const char *resource, int64_
 		return -RP_ENOENT;
 	struct site_name name;
 	const struct nr_device *d = &in->devices[i];
-	resource = noderes_called(ctx, resource, &name);
+	resource = service_name(ctx, resource, &name);
 	for (unsigned k = 0; k < d->n_amounts; k++)
 		if (str_eq(d->amounts[k].resource, resource)) {
 			*ret = d->amounts[k].thousandths;
 			return 0;
 		}
 	return -RP_ENOENT;
-}
-
-static int32_t aggregated(void *ctx, uint32_t i, struct rp_nr_aggregated *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODERES_1, -RP_EPERM);
-	const struct nr_input *in = input_of(ctx);
-	return in && i < in->n_aggregated
-		       ? noderes_give(out, &in->aggregated[i], sizeof in->aggregated[i])
-		       : -RP_ENOENT;
 }
 
 const struct rp_host_noderes host_noderes_service = {

@@ -10,24 +10,9 @@ static const struct runtime_facts *facts_of(void *ctx)
 	return env->runtime && *env->runtime->name ? env->runtime : &none;
 }
 
-static uint32_t flags(void *ctx)
-{
-	MAIN_ONLY(ctx, RP_HOST_RUNTIME_1, 0);
-	return facts_of(ctx)->flags;
-}
-
-static const char *name(void *ctx)
-{
-	MAIN_ONLY(ctx, RP_HOST_RUNTIME_1, "");
-	return facts_of(ctx)->name;
-}
-
-static const char *version(void *ctx)
-{
-	MAIN_ONLY(ctx, RP_HOST_RUNTIME_1, "");
-	return facts_of(ctx)->version;
-}
-
+SERVICE_CALL(uint32_t, RP_HOST_RUNTIME_1, 0, flags, (void *ctx), facts_of(ctx)->flags)
+SERVICE_CALL(const char *, RP_HOST_RUNTIME_1, "", name, (void *ctx), facts_of(ctx)->name)
+SERVICE_CALL(const char *, RP_HOST_RUNTIME_1, "", version, (void *ctx), facts_of(ctx)->version)
 const struct rp_host_runtime host_runtime_service = {
 	.size = sizeof host_runtime_service,
 	.flags = flags,

@@ -105,6 +105,20 @@ void instance_report_foreign(struct instance *i);
 		}                                                                                  \
 	} while (0)
 
+/* Defines a service function that returns an expression; on a wrong thread it returns `refused`. */
+#define SERVICE_CALL(type, service, refused, name, params, ...)                                    \
+	static type name params                                                                    \
+	{                                                                                          \
+		MAIN_ONLY(ctx, service, refused);                                                  \
+		return __VA_ARGS__;                                                                \
+	}
+
+/* Returns the name that the site uses for a label, annotation or resource. */
+static inline const char *service_name(void *ctx, const char *key, struct site_name *buf)
+{
+	return site_name(instance_prefixes(instance_of(ctx)), key, buf);
+}
+
 /* Fills i->host with all services: for code in core that calls modules/lib like a module. */
 void instance_fill_host(struct instance *i);
 void instance_drop_timers(struct instance *i);

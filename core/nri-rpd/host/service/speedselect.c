@@ -12,30 +12,13 @@ static struct topo *topo_of(void *ctx)
 	return instance_of(ctx)->env->topo;
 }
 
-static uint32_t n_punits(void *ctx)
-{
-	MAIN_ONLY(ctx, RP_HOST_SPEEDSELECT_1, 0);
-	return sst_n_punits(topo_of(ctx));
-}
-
-static const char *why(void *ctx)
-{
-	MAIN_ONLY(ctx, RP_HOST_SPEEDSELECT_1, "");
-	return sst_why(topo_of(ctx));
-}
-
-static int32_t punit(void *ctx, uint32_t index, struct rp_sst_punit *out)
-{
-	MAIN_ONLY(ctx, RP_HOST_SPEEDSELECT_1, -RP_EPERM);
-	return sst_punit(topo_of(ctx), index, out);
-}
-
-static uint32_t clos_of(void *ctx, uint32_t cpu)
-{
-	MAIN_ONLY(ctx, RP_HOST_SPEEDSELECT_1, 0);
-	return sst_clos_of(topo_of(ctx), cpu);
-}
-
+SERVICE_CALL(uint32_t, RP_HOST_SPEEDSELECT_1, 0, n_punits, (void *ctx), sst_n_punits(topo_of(ctx)))
+SERVICE_CALL(const char *, RP_HOST_SPEEDSELECT_1, "", why, (void *ctx), sst_why(topo_of(ctx)))
+SERVICE_CALL(int32_t, RP_HOST_SPEEDSELECT_1, -RP_EPERM, punit,
+	     (void *ctx, uint32_t index, struct rp_sst_punit *out),
+	     sst_punit(topo_of(ctx), index, out))
+SERVICE_CALL(uint32_t, RP_HOST_SPEEDSELECT_1, 0, clos_of, (void *ctx, uint32_t cpu),
+	     sst_clos_of(topo_of(ctx), cpu))
 static int32_t manage(void *ctx, uint32_t on)
 {
 	MAIN_ONLY(ctx, RP_HOST_SPEEDSELECT_1, -RP_EPERM);
@@ -60,38 +43,24 @@ static int32_t clos_now(void *ctx, const struct rp_sst_at *at, uint32_t *ret_clo
 	return sst_clos_now(((struct instance *)ctx)->env->root, at, ret_clos);
 }
 
-/* Returns the file system root through which Speed Select may be changed; NULL in a trial, which
- * changes nothing. */
-static const struct fs_root *speedselect_writable(void *ctx)
-{
-	const struct host_env *env = ((struct instance *)ctx)->env;
-	return env->trial ? NULL : env->root;
-}
-
-static int32_t set_cp(void *ctx, const struct rp_sst_at *at, uint32_t on, uint32_t priority)
-{
-	const struct fs_root *root = speedselect_writable(ctx);
-	return root ? sst_set_cp(root, at, on, priority) : -RP_ENOTSUP;
-}
-
-static int32_t set_tf(void *ctx, const struct rp_sst_at *at, uint32_t on)
-{
-	const struct fs_root *root = speedselect_writable(ctx);
-	return root ? sst_set_tf(root, at, on) : -RP_ENOTSUP;
-}
-
-static int32_t set_clos(void *ctx, const struct rp_sst_at *at, uint32_t clos,
-			const struct rp_clos *value)
-{
-	const struct fs_root *root = speedselect_writable(ctx);
-	return root ? sst_set_clos(root, at, clos, value) : -RP_ENOTSUP;
-}
-
-static int32_t associate(void *ctx, const struct rp_sst_at *at, uint32_t clos)
-{
-	const struct fs_root *root = speedselect_writable(ctx);
-	return root ? sst_associate(root, at, clos) : -RP_ENOTSUP;
-}
+/* Defines a function that changes Speed Select through `root`. A trial changes nothing. */
+#define SPEEDSELECT_CHANGE(name, params, ...)                                                      \
+	static int32_t name params                                                                 \
+	{                                                                                          \
+		const struct host_env *env = ((struct instance *)ctx)->env;                        \
+		const struct fs_root *root = env->root;                                            \
+		return env->trial ? -RP_ENOTSUP : __VA_ARGS__;                                     \
+	}
+SPEEDSELECT_CHANGE(set_cp, (void *ctx, const struct rp_sst_at *at, uint32_t on, uint32_t priority),
+		   sst_set_cp(root, at, on, priority))
+SPEEDSELECT_CHANGE(set_tf, (void *ctx, const struct rp_sst_at *at, uint32_t on),
+		   sst_set_tf(root, at, on))
+SPEEDSELECT_CHANGE(set_clos,
+		   (void *ctx, const struct rp_sst_at *at, uint32_t clos,
+		    const struct rp_clos *value),
+		   sst_set_clos(root, at, clos, value))
+SPEEDSELECT_CHANGE(associate, (void *ctx, const struct rp_sst_at *at, uint32_t clos),
+		   sst_associate(root, at, clos))
 
 const struct rp_host_speedselect host_speedselect_service = {
 	.size = sizeof host_speedselect_service,

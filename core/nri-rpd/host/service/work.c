@@ -149,12 +149,7 @@ static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 	return loop_timer_arm(t->timer, delay_ms);
 }
 
-static uint64_t now_ms(void *ctx)
-{
-	MAIN_ONLY(ctx, RP_HOST_TIMER_1, 0);
-	return clock_ms();
-}
-
+SERVICE_CALL(uint64_t, RP_HOST_TIMER_1, 0, now_ms, (void *ctx), clock_ms())
 void instance_drop_timers(struct instance *i)
 {
 	while (i->timers) {

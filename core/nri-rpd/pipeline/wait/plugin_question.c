@@ -65,14 +65,6 @@ struct about {
 	const struct fed_pod *fed; /* the cluster's report; NULL: none */
 };
 
-static const char *plugin_question_annotation(const struct about *a, const char *key)
-{
-	for (uint32_t i = 0; i < a->n_annotations; i++)
-		if (str_eq(a->annotations[i].key, key))
-			return a->annotations[i].value;
-	return NULL;
-}
-
 static const struct kv *list_of(struct arena *arena, const struct kvs *from, uint32_t *ret_n)
 {
 	struct kv *list = arena_array(arena, from->n + 1, sizeof *list);
@@ -139,7 +131,7 @@ static double plugin_question_quantity(const json_t *value)
 static int plugin_question_aggregated(const struct about *a, const char *resource, double *ret,
 				      struct err *err)
 {
-	const char *text = plugin_question_annotation(a, AGGREGATED_KEY);
+	const char *text = kv_text(a->annotations, a->n_annotations, AGGREGATED_KEY);
 	*ret = 0;
 	if (!text)
 		return 0;
@@ -161,7 +153,7 @@ static int plugin_question_aggregated(const struct about *a, const char *resourc
 
 static const struct fed_ctr *main_of(const struct about *a)
 {
-	const char *named = plugin_question_annotation(a, MAIN_KEY);
+	const char *named = kv_text(a->annotations, a->n_annotations, MAIN_KEY);
 	const struct fed_ctr *first = NULL;
 	for (uint32_t i = 0; i < a->fed->n_ctrs; i++) {
 		const struct fed_ctr *c = &a->fed->ctrs[i];
