@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "modules/lib/private/hash.h"
+#include "modules/lib/private/table.h"
 #include "modules/lib/private/annotation.h"
 #include <nri-rp/lib/section.h>
 
@@ -37,13 +37,12 @@ struct known {
 	int64_t limit;
 	uint64_t at_ms, retry_ms;
 	bool waits; /* an item for the container is queued */
-	UT_hash_handle hh;
 };
 
 struct rp_instance {
 	CTL_LIFE;
 	struct koord_rounds rounds;
-	struct known *known;
+	struct table known; /* struct known, by container */
 	enum burst_node node;
 	uint64_t n_ways[BURST_UP + 1];
 };
@@ -128,33 +127,20 @@ static int64_t limit_here(const struct rp_instance *inst, const struct rp_ctr_in
 	return (info->cpu_limit * 100 + worth - 1) / worth;
 }
 
-static struct known *cpu_burst_find(const struct rp_instance *inst, rp_ctr ctr)
+static struct known *cpu_burst_know(struct rp_instance *inst, rp_ctr ctr)
 {
-	struct known *k;
-	HASH_FIND(hh, inst->known, &ctr, sizeof ctr, k);
+	struct known *k = table_make(&inst->known, ctr, sizeof *k);
+	if (k && !k->ctr) {
+		k->ctr = ctr;
+		k->quota = RP_NOT_SET;
+	}
 	return k;
 }
 
-static struct known *cpu_burst_know(struct rp_instance *inst, rp_ctr ctr)
+static void burst_gone(struct rp_instance *inst, rp_ctr ctr)
 {
-	struct known *k = cpu_burst_find(inst, ctr);
-	if (k)
-		return k;
-	k = calloc(1, sizeof *k);
-	if (!k)
-		return NULL;
-	k->ctr = ctr;
-	k->quota = RP_NOT_SET;
-	HASH_ADD(hh, inst->known, ctr, sizeof k->ctr, k);
-	if (k->hh.tbl)
-		return k;
-	free(k);
-	return NULL;
-}
-
-static void cpu_burst_forget(struct rp_instance *inst, struct known *k)
-{
-	HASH_DEL(inst->known, k);
+	struct known *k = table_get(&inst->known, ctr);
+	table_del(&inst->known, ctr);
 	free(k);
 }
 
@@ -289,7 +275,7 @@ static void burst_run(struct rp_instance *inst, struct ctl_item *item)
 
 static void cpu_burst_written(struct rp_instance *inst, const struct burst_item *b, bool ran)
 {
-	struct known *k = cpu_burst_find(inst, b->item.ctr);
+	struct known *k = table_get(&inst->known, b->item.ctr);
 	if (!k)
 		return;
 	k->waits = false;
@@ -329,7 +315,7 @@ static int32_t burst_started(struct rp_instance *inst, const struct rp_ctr_info 
 /* Handles an update: the runtime has written its limit. */
 static int32_t burst_updated(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
-	struct known *k = cpu_burst_find(inst, ctr);
+	struct known *k = table_get(&inst->known, ctr);
 	if (k && (changed & RP_CHANGED_CPU_SHARE)) {
 		k->quota = RP_NOT_SET;
 		k->retry_ms = 0;
@@ -338,23 +324,14 @@ static int32_t burst_updated(struct rp_instance *inst, rp_ctr ctr, uint32_t chan
 	return 0;
 }
 
-static void burst_gone(struct rp_instance *inst, rp_ctr ctr)
-{
-	struct known *k = cpu_burst_find(inst, ctr);
-	if (k)
-		cpu_burst_forget(inst, k);
-}
-
 static void burst_sync(struct rp_instance *inst)
 {
-	struct known *k, *next;
-	struct rp_ctr_info info;
-	HASH_ITER (hh, inst->known, k, next) {
-		info = (struct rp_ctr_info){.size = sizeof info};
+	const struct known *k;
+	struct rp_ctr_info info = {.size = sizeof info};
+	TABLE_EACH (k, &inst->known)
 		if (inst->h.cache->get_ctr(inst->h.ctx, k->ctr, &info) ||
 		    info.state == RP_STATE_EXITED)
-			cpu_burst_forget(inst, k);
-	}
+			burst_gone(inst, k->ctr);
 	cpu_burst_arm(inst);
 }
 
@@ -370,18 +347,16 @@ static int32_t burst_start(struct rp_instance *inst)
 static void burst_stop(struct rp_instance *inst)
 {
 	const struct burst_config none = {.quota_percent = 100};
-	struct known *k, *next;
+	struct known *k;
 	koord_rounds_stop(&inst->rounds, &inst->h);
-	HASH_ITER (hh, inst->known, k, next)
+	TABLE_EACH (k, &inst->known)
 		if (k->quota == RP_NOT_SET || k->quota > k->limit * 100 || k->kernel_percent)
 			add_item(inst, k, BURST_RESET, &none);
 }
 
 static void burst_fini(struct rp_instance *inst)
 {
-	struct known *k, *next;
-	HASH_ITER (hh, inst->known, k, next)
-		cpu_burst_forget(inst, k);
+	table_free(&inst->known);
 }
 
 static int32_t burst_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
@@ -391,8 +366,7 @@ static int32_t burst_collect(struct rp_instance *inst, const struct rp_metric_si
 	sink->gauge(sink->ctx, "node_state",
 		    "State of the shared CPUs: 0 unknown, 1 idle, 2 cooling, 3 overload.", "",
 		    (double)inst->node);
-	sink->gauge(sink->ctx, "containers", "Containers that may burst.", "",
-		    HASH_COUNT(inst->known));
+	sink->gauge(sink->ctx, "containers", "Containers that may burst.", "", inst->known.n);
 	for (unsigned i = 0; i <= BURST_UP; i++)
 		sink->counter(sink->ctx, "decisions_total", "Decisions that changed a quota.",
 			      ways[i], (double)inst->n_ways[i]);

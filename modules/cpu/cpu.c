@@ -295,7 +295,7 @@ static int32_t cpu_collect(struct rp_instance *inst, const struct rp_metric_sink
 {
 	struct cpuclass_stats s;
 	cpuclass_stats(inst->classes, &s);
-	sink->gauge(sink->ctx, "containers", "Containers with a CPU class.", "", inst->table->n);
+	sink->gauge(sink->ctx, "containers", "Containers with a CPU class.", "", inst->table->entries.n);
 	sink->counter(sink->ctx, "writes_total", "Writes of frequencies and idle states.", "",
 		      (double)s.writes);
 	sink->counter(sink->ctx, "write_failures_total", "Writes that failed.", "",

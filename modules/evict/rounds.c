@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "modules/lib/private/hash.h"
+#include "modules/lib/private/table.h"
 
 #include "modules/evict/evict.h"
 
@@ -17,7 +17,6 @@ struct chosen {
 	rp_pod pod;
 	uint32_t rule;
 	uint64_t round; /* last round in which the rule still needed a release */
-	UT_hash_handle hh;
 };
 
 struct be_reading {
@@ -29,7 +28,7 @@ struct evict_rounds {
 	struct be_reading be[WINDOW_READINGS]; /* ring buffer of readings of BE pods */
 	uint32_t n_be, next_be;
 	uint64_t cooled_ms[RP_NR_AMOUNTS]; /* monotonic time of the next possible eviction */
-	struct chosen *chosen;
+	struct table chosen; /* struct chosen, by pod */
 	uint64_t round;
 	uint64_t n_asked[EVICT_RULES], n_told[EVICT_RULES];
 };
@@ -49,19 +48,10 @@ struct evict_rounds *evict_rounds_new(void)
 	return calloc(1, sizeof(struct evict_rounds));
 }
 
-static void rounds_forget(struct evict_rounds *r, struct chosen *c)
-{
-	HASH_DEL(r->chosen, c);
-	free(c);
-}
-
 void evict_rounds_free(struct evict_rounds *r)
 {
-	struct chosen *c, *next;
-	if (!r)
-		return;
-	HASH_ITER (hh, r->chosen, c, next)
-		rounds_forget(r, c);
+	if (r)
+		table_free(&r->chosen);
 	free(r);
 }
 
@@ -74,21 +64,12 @@ void evict_rounds_reset(struct evict_rounds *r)
 
 static struct chosen *rounds_choose(struct evict_rounds *r, rp_pod pod, uint32_t rule)
 {
-	struct chosen *c;
-	HASH_FIND(hh, r->chosen, &pod, sizeof pod, c);
-	if (c)
+	if (table_get(&r->chosen, pod))
 		return NULL; /* the pod was already chosen and logged */
-	c = calloc(1, sizeof *c);
-	if (!c)
-		return NULL;
-	c->pod = pod;
-	c->rule = rule;
-	c->round = r->round;
-	HASH_ADD(hh, r->chosen, pod, sizeof c->pod, c);
-	if (c->hh.tbl)
-		return c;
-	free(c);
-	return NULL;
+	struct chosen *c = table_make(&r->chosen, pod, sizeof *c);
+	if (c)
+		*c = (struct chosen){pod, rule, r->round};
+	return c;
 }
 
 static void rounds_ask(const struct deciding *d, const struct evict_pod *pod, uint32_t rule,
@@ -112,7 +93,8 @@ static void rounds_ask(const struct deciding *d, const struct evict_pod *pod, ui
 /* Keeps the pods chosen by a rule that still needs a release. */
 static void still_wanted(struct evict_rounds *r, uint32_t rule)
 {
-	for (struct chosen *c = r->chosen; c; c = c->hh.next)
+	struct chosen *c;
+	TABLE_EACH (c, &r->chosen)
 		if (c->rule == rule)
 			c->round = r->round;
 }
@@ -144,16 +126,17 @@ __attribute__((format(printf, 3, 4))) static void rounds_release(struct deciding
 static void withdraw_others(struct deciding *d)
 {
 	const struct modhost *h = &d->inst->h;
-	struct chosen *c, *next;
+	struct chosen *c;
 	struct rp_pod_info info = {.size = sizeof info};
-	HASH_ITER (hh, d->r->chosen, c, next) {
+	TABLE_EACH (c, &d->r->chosen) {
 		bool gone = h->cache->get_pod(h->ctx, c->pod, &info) != 0;
 		info.size = sizeof info;
 		if (!gone && c->round == d->r->round)
 			continue;
 		if (!gone && h->evict)
 			h->evict->withdraw(h->ctx, c->pod);
-		rounds_forget(d->r, c);
+		table_del(&d->r->chosen, c->pod);
+		free(c);
 	}
 }
 

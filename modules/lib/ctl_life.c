@@ -272,7 +272,7 @@ static void ctl_life_measure(struct rp_instance *inst)
 void ctl_life_collect(const struct rp_instance *inst, const struct rp_metric_sink *sink,
 		      const char *containers_help)
 {
-	sink->gauge(sink->ctx, "containers", containers_help, "", inst->table->n);
+	sink->gauge(sink->ctx, "containers", containers_help, "", inst->table->entries.n);
 	sink->counter(sink->ctx, "writes_total", "Writes to files of cgroups.", "",
 		      (double)inst->n_writes);
 }

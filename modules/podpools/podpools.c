@@ -51,50 +51,31 @@ static uint32_t find_pool(const struct rp_plan *p, const char *name, uint32_t in
 
 /* ---- pods in pools --------------------------------------------------------------------------- */
 
-static struct pod *find_pod(struct rp_instance *inst, rp_pod handle)
-{
-	struct pod *pod;
-	HASH_FIND(hh, inst->pods, &handle, sizeof handle, pod);
-	return pod;
-}
-
 static int32_t podpools_join(struct rp_instance *inst, rp_pod handle, uint32_t pool)
 {
-	struct pod *pod = find_pod(inst, handle);
-	if (!pod) {
-		pod = calloc(1, sizeof *pod);
-		if (!pod)
-			return modhost_no_memory(&inst->h);
-		pod->pod = handle;
+	struct pod *pod = table_make(&inst->pods, handle, sizeof *pod);
+	if (!pod)
+		return modhost_no_memory(&inst->h);
+	if (!pod->n_ctrs++) {
 		pod->pool = pool;
-		HASH_ADD(hh, inst->pods, pod, sizeof pod->pod, pod);
-		if (!find_pod(inst, handle)) {
-			free(pod);
-			return modhost_no_memory(&inst->h);
-		}
 		inst->plan->pools[pool].n_pods++;
 	}
-	pod->n_ctrs++;
 	return 0;
 }
 
 static void podpools_leave(struct rp_instance *inst, rp_pod handle)
 {
-	struct pod *pod = find_pod(inst, handle);
+	struct pod *pod = table_get(&inst->pods, handle);
 	if (!pod || --pod->n_ctrs)
 		return;
 	inst->plan->pools[pod->pool].n_pods--;
-	HASH_DEL(inst->pods, pod);
+	table_del(&inst->pods, handle);
 	free(pod);
 }
 
 static void forget_pods(struct rp_instance *inst)
 {
-	struct pod *pod, *next;
-	HASH_ITER (hh, inst->pods, pod, next) {
-		HASH_DEL(inst->pods, pod);
-		free(pod);
-	}
+	table_free(&inst->pods);
 	for (uint32_t i = 0; inst->plan && i < inst->plan->n_pools; i++)
 		inst->plan->pools[i].n_pods = 0;
 }
@@ -169,7 +150,7 @@ static void podpools_explain(struct rp_instance *inst, const struct rp_ctr_info 
 
 static int32_t podpools_put(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	const struct pod *pod = find_pod(inst, info->pod);
+	const struct pod *pod = table_get(&inst->pods, info->pod);
 	uint32_t index = pod ? pod->pool : podpools_choose(inst, info);
 	int32_t r = podpools_join(inst, info->pod, index);
 	if (r)
@@ -183,7 +164,7 @@ static int32_t podpools_put(struct rp_instance *inst, rp_txn txn, const struct r
  * repetition after a lost reply, or a resize with different CPU shares. */
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	const struct pod *pod = find_pod(inst, info->pod);
+	const struct pod *pod = table_get(&inst->pods, info->pod);
 	struct record rec;
 	if (!pod || !read_record(inst, info->ctr, &rec))
 		return podpools_put(inst, txn, info);
@@ -221,7 +202,7 @@ static uint32_t kept_pool(const struct rp_instance *inst, const struct rp_ctr_in
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			const struct life_walk *w)
 {
-	const struct pod *pod = find_pod(inst, info->pod);
+	const struct pod *pod = table_get(&inst->pods, info->pod);
 	uint32_t index = pod ? pod->pool : kept_pool(inst, info);
 	if (index == POOLS_MAX)
 		return w->pass ? podpools_put(inst, txn, info) : 0;

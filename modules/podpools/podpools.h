@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/private/hash.h"
+#include "modules/lib/private/table.h"
 
 #include <nri-rp/lib/life.h>
 #include "modules/lib/private/pools.h"
@@ -57,14 +57,12 @@ void plan_look(const struct modhost *h, struct rp_plan *p);
 
 /* A pod with at least one container in a pool. */
 struct pod {
-	rp_pod pod;
 	uint32_t pool, n_ctrs;
-	UT_hash_handle hh;
 };
 
 struct rp_instance {
 	LIFE;
-	struct pod *pods;
+	struct table pods; /* struct pod, by pod */
 	uint64_t placed, overflowed;
 };
 

@@ -166,7 +166,7 @@ static const struct rp_state state = {
 
 static void fini(struct rp_instance *inst)
 {
-	table_fini(inst);
+	table_release(inst);
 	free(inst->pods);
 	relief_fini(&inst->relief);
 }

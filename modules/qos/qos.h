@@ -240,13 +240,12 @@ struct entry *table_grant(const struct rp_instance *inst, rp_pod pod);
 struct entry *table_of_uid(const struct rp_instance *inst, uint64_t uid, uint32_t *at);
 int32_t table_add(struct rp_instance *inst, const struct entry *e);
 void table_remove(struct rp_instance *inst, struct entry *e);
-void table_clear(struct rp_instance *inst);
 /* Notes that an entry of the table was modified: it is staged, and the pools are counted again. */
 void table_changed(struct rp_instance *inst, struct entry *e);
 /* Replaces the record of an entry by the record of another entry of the same container. */
 void table_replace(struct rp_instance *inst, struct entry *e, const struct entry *now);
 /* Frees the memory of the table. */
-void table_fini(struct rp_instance *inst);
+void table_release(struct rp_instance *inst);
 bool table_has_pod(const struct rp_instance *inst, rp_pod pod);
 bool record_is_sound(const struct record *rec);
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret);

@@ -192,7 +192,7 @@ void table_remove(struct rp_instance *inst, struct entry *e)
 	t->first_changed -= i < t->first_changed;
 }
 
-void table_clear(struct rp_instance *inst)
+static void table_empty(struct rp_instance *inst)
 {
 	struct table *t = &inst->table;
 	for (uint32_t i = 0; i < t->n; i++)
@@ -203,10 +203,10 @@ void table_clear(struct rp_instance *inst)
 	t->summed = inst->pools.counted = false;
 }
 
-void table_fini(struct rp_instance *inst)
+void table_release(struct rp_instance *inst)
 {
 	struct table *t = &inst->table;
-	table_clear(inst);
+	table_empty(inst);
 	free(t->list);
 	free(t->uids);
 	free(t->bound);
@@ -233,7 +233,7 @@ static int32_t table_do_load(struct rp_instance *inst, rp_ctr ctr)
 int32_t table_load(struct rp_instance *inst)
 {
 	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
-	table_clear(inst);
+	table_empty(inst);
 	owners_clear(&inst->owners);
 	for (int32_t i = 0; !r && i < n; i++)
 		r = table_do_load(inst, inst->list.ctrs[i]);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "modules/lib/private/ctl_queue.h"
-#include "modules/lib/private/hash.h"
+#include "modules/lib/private/table.h"
 
 #include "modules/rdt/rdt.h"
 #include <nri-rp/lib/section.h>
@@ -27,7 +27,6 @@ struct known {
 	bool stale; /* the configuration has changed since */
 	bool counted[2]; /* occupancy and traffic: the value was in the last reading */
 	uint64_t sum[2];
-	UT_hash_handle hh;
 };
 
 enum { KIND_ASSIGN, KIND_SETUP, KIND_READ };
@@ -47,7 +46,7 @@ struct read_item {
 
 struct rp_instance {
 	CTL_LIFE;
-	struct known *known;
+	struct table known; /* struct known, by container */
 	struct rdt_names usable; /* groups in which containers can begin */
 	struct rdt_names owned; /* groups without a class that still exist */
 	char *state; /* state saved last */
@@ -89,6 +88,7 @@ static void setup_fini(struct setup_item *s)
 static int32_t fill_setup(const struct rp_instance *inst, struct setup_item *s)
 {
 	const struct rdt_config *c = &inst->plan->config;
+	const struct known *k;
 	s->setup.want = calloc(c->n_classes + 1, sizeof *s->setup.want);
 	if (!s->setup.want)
 		return -RP_ENOMEM;
@@ -102,8 +102,8 @@ static int32_t fill_setup(const struct rp_instance *inst, struct setup_item *s)
 	for (uint32_t i = 0; i < inst->owned.n; i++)
 		if (rdt_names_add(&s->setup.owned, inst->owned.list[i]))
 			return -RP_ENOMEM;
-	for (struct known *k = inst->known; s->last && k; k = k->hh.next)
-		if (rdt_names_add(&s->monitors, k->monitor))
+	TABLE_EACH (k, &inst->known)
+		if (s->last && rdt_names_add(&s->monitors, k->monitor))
 			return -RP_ENOMEM;
 	s->setup.force = c->force;
 	s->setup.discovery = c->discovery;
@@ -138,7 +138,8 @@ static void keep_record(struct rp_instance *inst, const struct rdt_config *forme
 
 static void mark_stale(struct rp_instance *inst)
 {
-	for (struct known *k = inst->known; k; k = k->hh.next)
+	struct known *k;
+	TABLE_EACH (k, &inst->known)
 		k->stale = true;
 }
 
@@ -186,40 +187,12 @@ static void rdt_choose(struct rp_instance *inst, const struct rp_ctr_info *info,
 	(void)snprintf(ret->class, sizeof ret->class, "%s", rdt_is_root(class) ? "" : class);
 }
 
-static struct known *find_known(const struct rp_instance *inst, rp_ctr ctr)
-{
-	struct known *k;
-	HASH_FIND(hh, inst->known, &ctr, sizeof ctr, k);
-	return k;
-}
-
-static struct known *make_known(struct rp_instance *inst, rp_ctr ctr)
-{
-	struct known *k = find_known(inst, ctr);
-	if (k)
-		return k;
-	k = calloc(1, sizeof *k);
-	if (!k)
-		return NULL;
-	k->ctr = ctr;
-	HASH_ADD(hh, inst->known, ctr, sizeof k->ctr, k);
-	if (k->hh.tbl)
-		return k;
-	free(k);
-	return NULL;
-}
-
-static void drop_known(struct rp_instance *inst, struct known *k)
-{
-	HASH_DEL(inst->known, k);
-	free(k);
-}
-
 /* Returns true if another container has the same monitoring group: one of its pod. */
 static bool is_shared(const struct rp_instance *inst, const struct known *k)
 {
-	for (const struct known *o = inst->known; k && *k->monitor && o; o = o->hh.next)
-		if (o != k && strcmp(o->monitor, k->monitor) == 0 &&
+	const struct known *o;
+	TABLE_EACH (o, &inst->known)
+		if (k && *k->monitor && o != k && strcmp(o->monitor, k->monitor) == 0 &&
 		    strcmp(o->class, k->class) == 0)
 			return true;
 	return false;
@@ -251,7 +224,7 @@ static int32_t rdt_apply(struct rp_instance *inst, const struct rp_ctr_info *inf
 	rdt_choose(inst, info, &choice);
 	char monitor[RDT_NAME_MAX];
 	rdt_name_monitor(inst, info, monitor);
-	const struct known *was = find_known(inst, info->ctr);
+	const struct known *was = table_get(&inst->known, info->ctr);
 	if (cause < CTL_START && was && !was->stale && strcmp(was->class, choice.class) == 0)
 		return 0;
 	if (!choice.class[0] && choice.known && !was && !monitor[0] && !inst->owned.n) {
@@ -260,7 +233,7 @@ static int32_t rdt_apply(struct rp_instance *inst, const struct rp_ctr_info *inf
 		return 0;
 	}
 	struct rdt_assign *a = ctl_life_item(inst, info->ctr, KIND_ASSIGN, sizeof *a);
-	struct known *k = a ? make_known(inst, info->ctr) : NULL;
+	struct known *k = a ? table_make(&inst->known, info->ctr, sizeof *k) : NULL;
 	if (!k) {
 		if (a)
 			ctl_life_drop(inst, &a->item);
@@ -274,6 +247,7 @@ static int32_t rdt_apply(struct rp_instance *inst, const struct rp_ctr_info *inf
 	memcpy(a->monitor, monitor, sizeof a->monitor);
 	memcpy(k->class, choice.class, sizeof k->class);
 	memcpy(k->monitor, a->monitor, sizeof k->monitor);
+	k->ctr = info->ctr;
 	k->stale = false;
 	ctl_life_add(inst, &a->item);
 	return 0;
@@ -301,7 +275,7 @@ static int32_t rdt_pre_create(struct rp_instance *inst, rp_txn txn, const struct
 
 static void rdt_gone(struct rp_instance *inst, rp_ctr ctr)
 {
-	struct known *k = find_known(inst, ctr);
+	struct known *k = table_get(&inst->known, ctr);
 	if (!k)
 		return;
 	struct rdt_assign *a =
@@ -313,15 +287,16 @@ static void rdt_gone(struct rp_instance *inst, rp_ctr ctr)
 		memcpy(a->monitor, k->monitor, sizeof a->monitor);
 		ctl_life_add(inst, &a->item);
 	}
-	drop_known(inst, k);
+	table_del(&inst->known, ctr);
+	free(k);
 }
 
 static void assign_all(struct rp_instance *inst)
 {
 	const struct modhost *h = &inst->h;
-	struct known *k, *next;
+	const struct known *k;
 	struct rp_ctr_info info = {.size = sizeof info};
-	HASH_ITER (hh, inst->known, k, next) {
+	TABLE_EACH (k, &inst->known) {
 		if (!h->cache->get_ctr(h->ctx, k->ctr, &info) && info.state != RP_STATE_EXITED)
 			continue;
 		ctl_queue_forget(inst->queue, k->ctr);
@@ -407,15 +382,15 @@ static void tell_figures(struct rp_instance *inst)
 	static const uint32_t figures[2] = {RP_FIGURE_LLC, RP_FIGURE_TRAFFIC};
 	const struct modhost *h = &inst->h;
 	size_t n = 0;
-	struct known **list = calloc(HASH_COUNT(inst->known) + 1, sizeof *list);
+	struct known *each, **list = calloc(inst->known.n + 1u, sizeof *list);
 	if (!list)
 		return;
-	for (struct known *k = inst->known; k; k = k->hh.next) {
-		if (!k->monitor[0])
+	TABLE_EACH (each, &inst->known) {
+		if (!each->monitor[0])
 			continue;
-		k->counted[0] = k->counted[1] = false;
-		k->sum[0] = k->sum[1] = 0;
-		list[n++] = k;
+		each->counted[0] = each->counted[1] = false;
+		each->sum[0] = each->sum[1] = 0;
+		list[n++] = each;
 	}
 	qsort(list, n, sizeof *list, by_monitor);
 	for (uint32_t i = 0; i < inst->readings.n; i++) {
@@ -679,9 +654,7 @@ static int32_t rdt_init(struct rp_instance *inst)
 
 static void rdt_fini(struct rp_instance *inst)
 {
-	struct known *k, *next;
-	HASH_ITER (hh, inst->known, k, next)
-		drop_known(inst, k);
+	table_free(&inst->known);
 	rdt_names_fini(&inst->owned);
 	rdt_names_fini(&inst->usable);
 	rdt_groups_fini(&inst->groups);

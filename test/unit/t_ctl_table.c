@@ -151,7 +151,7 @@ static void test_many(void **state)
 		struct rp_ctr_info in = info(i, id);
 		assert_non_null(ctl_table_give(&t, &in, "gold"));
 	}
-	assert_int_equal(t.n, n);
+	assert_int_equal(t.entries.n, n);
 	assert_int_equal(n_saved(&t), CTL_RECORD_MAX);
 	const void *data;
 	uint32_t size;
@@ -159,7 +159,7 @@ static void test_many(void **state)
 	assert_true(size <= RP_STATE_MAX);
 	for (uint32_t i = 1; i <= n; i++)
 		ctl_table_del(&t, i);
-	assert_int_equal(t.n, 0);
+	assert_int_equal(t.entries.n, 0);
 	assert_int_equal(n_saved(&t), 0);
 	ctl_table_fini(&t);
 }
@@ -184,7 +184,7 @@ static void test_sweep(void **state)
 	fake_forget(f, list[1]);
 	ctl_table_mark_stale(&t);
 	ctl_table_sweep(&t, &h);
-	assert_int_equal(t.n, 2);
+	assert_int_equal(t.entries.n, 2);
 	assert_int_equal(n_saved(&t), 2);
 	assert_null(ctl_table_find(&t, list[1]));
 	assert_true(ctl_table_find(&t, list[0])->stale && ctl_table_find(&t, list[2])->stale);

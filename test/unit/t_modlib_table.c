@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -52,6 +53,38 @@ static void test_random(void **state)
 	table_fini(&t);
 }
 
+/* A walk visits all entries, also if it deletes some of them. */
+static void test_walk(void **state)
+{
+	struct table t = {0};
+	uint32_t *value, seen[N_KEYS] = {0}, n = 0;
+	(void)state;
+	for (uint64_t key = 1; key < N_KEYS; key++) {
+		value = table_make(&t, key, sizeof *value);
+		assert_non_null(value);
+		assert_int_equal(*value, 0);
+		*value = (uint32_t)key;
+		assert_ptr_equal(table_make(&t, key, sizeof *value), value);
+	}
+	TABLE_EACH (value, &t) {
+		uint32_t key = *value;
+		seen[key]++;
+		if (key % 3 == 0)
+			continue;
+		table_del(&t, key);
+		free(value);
+	}
+	for (uint32_t key = 1; key < N_KEYS; key++) {
+		assert_int_not_equal(seen[key], 0);
+		assert_true((table_get(&t, key) != NULL) == (key % 3 == 0));
+	}
+	TABLE_EACH (value, &t)
+		n++;
+	assert_int_equal(n, t.n);
+	table_free(&t);
+	assert_null(t.slots);
+}
+
 /* Insertions into reserved capacity do not reallocate the slots. */
 static void test_room(void **state)
 {
@@ -70,6 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_walk),
 		cmocka_unit_test(test_room),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

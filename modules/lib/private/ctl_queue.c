@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue of a controller: waiting items in an array, found by container and kind through a
- * hash table; a list of failures; one job at a time on the worker. */
-#include <stdbool.h>
-#include <stdlib.h>
+/* The queue of a controller: a list of waiting items, found by container and kind through a hash
+ * table; a list of failures; one job at a time on the worker. */
 
 #include <nri-rp/lib/ctl_file.h>
 #include "modules/lib/private/ctl_queue.h"
-
-#define BUCKETS_MIN 64u
-
-/* A waiting item. The slots of a bucket are chained by index. */
-struct slot {
-	struct ctl_item *item; /* queued work item; NULL: replaced or removed */
-	uint32_t link; /* next in the bucket, +1; 0: none */
-};
+#include "modules/lib/private/room.h"
+#include "modules/lib/private/table.h"
 
 /* A container with a failed item. */
 struct failing {
@@ -27,10 +19,9 @@ struct ctl_queue {
 	const struct modhost *h;
 	struct ctl_ops ops;
 	void *arg;
-	struct slot *slots; /* slots first … n are the waiting items, in order */
-	uint32_t first, n, cap, n_waiting;
-	uint32_t *buckets; /* index of a slot + 1; 0: none */
-	uint32_t n_buckets; /* number of buckets, a power of two */
+	struct ctl_item *first, **end; /* list of waiting items, in order, and its end */
+	uint32_t n_waiting;
+	struct table waiting; /* waiting items of containers, by container and kind */
 	struct ctl_item *batch; /* items of the running job */
 	struct failing *failing;
 	uint32_t n_failing, cap_failing;
@@ -46,6 +37,7 @@ struct ctl_queue *ctl_queue_new(const struct modhost *h, const struct ctl_ops *o
 	q->h = h;
 	q->ops = *ops;
 	q->arg = arg;
+	q->end = &q->first;
 	return q;
 }
 
@@ -56,89 +48,44 @@ struct ctl_queue *ctl_queue_free(struct ctl_queue *q)
 	q->armed = false; /* timers end with the instance */
 	ctl_queue_clear(q);
 	free(q->failing);
-	free(q->slots);
-	free(q->buckets);
+	table_fini(&q->waiting);
 	free(q);
 	return NULL;
 }
 
 /* ---- waiting items --------------------------------------------------------------------------- */
 
-static uint32_t *bucket_of(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
+static uint64_t item_key(rp_ctr ctr, uint32_t kind)
 {
-	uint64_t mixed = (ctr ^ (uint64_t)kind << 56) * UINT64_C(0x9E3779B97F4A7C15);
-	return &q->buckets[mixed >> 32 & (q->n_buckets - 1)];
+	return ctr ^ (uint64_t)kind << 56;
 }
 
-static void link_slot(struct ctl_queue *q, uint32_t i)
+/* Removes the item at *at from the list. */
+static struct ctl_item *take_waiting(struct ctl_queue *q, struct ctl_item **at)
 {
-	const struct ctl_item *item = q->slots[i].item;
-	if (!item || !item->ctr)
-		return;
-	uint32_t *bucket = bucket_of(q, item->ctr, item->kind);
-	q->slots[i].link = *bucket;
-	*bucket = i + 1;
-}
-
-/* Makes room for one more slot: removes the free slots, enlarges the array if necessary, and
- * rebuilds the buckets. */
-static int make_room(struct ctl_queue *q)
-{
-	if (q->n < q->cap)
-		return 0;
-	uint32_t cap = q->n_waiting < q->cap / 2 ? q->cap : q->cap ? q->cap * 2 : BUCKETS_MIN;
-	struct slot *slots = calloc(cap, sizeof *slots);
-	uint32_t *buckets = calloc(cap, sizeof *buckets), n = 0;
-	if (!slots || !buckets) {
-		free(slots);
-		free(buckets);
-		return -RP_ENOMEM;
-	}
-	for (uint32_t i = q->first; i < q->n; i++)
-		if (q->slots[i].item)
-			slots[n++].item = q->slots[i].item;
-	free(q->slots);
-	free(q->buckets);
-	q->slots = slots;
-	q->buckets = buckets;
-	q->n_buckets = q->cap = cap;
-	q->first = 0;
-	q->n = n;
-	for (uint32_t i = 0; i < n; i++)
-		link_slot(q, i);
-	return 0;
-}
-
-static void drop_slot(struct ctl_queue *q, uint32_t i)
-{
-	struct ctl_item *item = q->slots[i].item;
-	q->slots[i].item = NULL;
+	struct ctl_item *item = *at;
+	*at = item->next;
+	if (q->end == &item->next)
+		q->end = at;
+	if (item->ctr)
+		table_del(&q->waiting, item_key(item->ctr, item->kind));
 	q->n_waiting--;
-	q->ops.done(q->arg, item, 0);
+	return item;
+}
+
+static struct ctl_item *find_waiting(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
+{
+	return ctr ? table_get(&q->waiting, item_key(ctr, kind)) : NULL;
 }
 
 static void drop_waiting(struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 {
-	if (!q->n_buckets || !ctr)
-		return;
-	for (uint32_t i = *bucket_of(q, ctr, kind); i; i = q->slots[i - 1].link) {
-		const struct ctl_item *item = q->slots[i - 1].item;
-		if (item && item->ctr == ctr && item->kind == kind) {
-			drop_slot(q, i - 1);
-			return;
-		}
-	}
-}
-
-static bool ctl_queue_waits(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
-{
-	for (uint32_t i = q->n_buckets ? *bucket_of(q, ctr, kind) : 0; i;
-	     i = q->slots[i - 1].link) {
-		const struct ctl_item *item = q->slots[i - 1].item;
-		if (item && item->ctr == ctr && item->kind == kind)
-			return true;
-	}
-	return false;
+	const struct ctl_item *item = find_waiting(q, ctr, kind);
+	struct ctl_item **at = &q->first;
+	while (item && *at != item)
+		at = &(*at)->next;
+	if (item)
+		q->ops.done(q->arg, take_waiting(q, at), 0);
 }
 
 static bool on_its_way(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
@@ -146,7 +93,7 @@ static bool on_its_way(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 	for (const struct ctl_item *item = q->batch; item; item = item->next)
 		if (item->ctr == ctr && item->kind == kind)
 			return true;
-	return ctl_queue_waits(q, ctr, kind);
+	return find_waiting(q, ctr, kind) != NULL;
 }
 
 /* ---- repetition ------------------------------------------------------------------------------ */
@@ -171,14 +118,8 @@ static struct failing *make_failing(struct ctl_queue *q, rp_ctr ctr, uint32_t ki
 	struct failing *f = find_failing(q, ctr, kind);
 	if (f)
 		return f;
-	if (q->n_failing == q->cap_failing) {
-		uint32_t cap = q->cap_failing ? q->cap_failing * 2 : 16;
-		f = reallocarray(q->failing, cap, sizeof *f);
-		if (!f)
-			return NULL;
-		q->failing = f;
-		q->cap_failing = cap;
-	}
+	if (!room_for(&q->failing, &q->cap_failing, q->n_failing + 1, sizeof *f))
+		return NULL;
 	f = &q->failing[q->n_failing++];
 	*f = (struct failing){.ctr = ctr, .kind = kind};
 	return f;
@@ -241,14 +182,6 @@ void ctl_queue_timer(struct ctl_queue *q, uint64_t cookie)
 	ctl_queue_arm(q);
 }
 
-uint32_t ctl_queue_failing(const struct ctl_queue *q)
-{
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < q->n_failing; i++)
-		n += q->failing[i].tries < CTL_TRIES_MAX;
-	return n;
-}
-
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 static int32_t run_batch(void *arg)
@@ -264,51 +197,49 @@ static void ctl_queue_submit(struct ctl_queue *q);
 static void ctl_queue_tell(struct ctl_queue *q, const struct ctl_item *item)
 {
 	char text[CTL_TEXT_MAX + 32];
-	if (!item->ctr || ctl_queue_waits(q, item->ctr, item->kind))
+	if (!item->ctr || find_waiting(q, item->ctr, item->kind))
 		return;
 	const char *then = note_failure(q, item);
 	(void)ctl_format(text, sizeof text, "%s%s", item->text, then);
 	q->h->work->report(q->h->ctx, item->ctr, item->result, text);
 }
 
+/* Ends a list of items that are no longer in the queue. */
+static void end_items(struct ctl_queue *q, struct ctl_item *item, bool ran)
+{
+	for (struct ctl_item *next; item; item = next) {
+		next = item->next;
+		if (ran)
+			ctl_queue_tell(q, item);
+		q->ops.done(q->arg, item, ran);
+	}
+}
+
 static void batch_done(void *arg, int32_t result)
 {
 	struct ctl_queue *q = arg;
-	struct ctl_item *item = q->batch, *next;
+	struct ctl_item *items = q->batch;
 	(void)result;
 	q->batch = NULL;
-	for (; item; item = next) {
-		next = item->next;
-		ctl_queue_tell(q, item);
-		q->ops.done(q->arg, item, 1);
-	}
+	end_items(q, items, true);
 	ctl_queue_submit(q);
 }
 
 static void ctl_queue_submit(struct ctl_queue *q)
 {
 	struct ctl_item **end = &q->batch;
-	if (q->batch || !q->n_waiting)
+	if (q->batch || !q->first)
 		return;
-	for (uint32_t taken = 0; q->first < q->n && taken < CTL_BATCH; q->first++) {
-		struct ctl_item *item = q->slots[q->first].item;
-		if (!item)
-			continue;
-		q->slots[q->first].item = NULL;
-		q->n_waiting--;
-		item->next = NULL;
-		*end = item;
-		end = &item->next;
-		taken++;
+	for (uint32_t taken = 0; q->first && taken < CTL_BATCH; taken++) {
+		*end = take_waiting(q, &q->first);
+		end = &(*end)->next;
 	}
+	*end = NULL;
 	if (q->h->work->submit(q->h->ctx, run_batch, batch_done, q) == 0)
 		return;
-	struct ctl_item *item = q->batch;
+	struct ctl_item *items = q->batch;
 	q->batch = NULL;
-	for (struct ctl_item *next; item; item = next) {
-		next = item->next;
-		q->ops.done(q->arg, item, 0);
-	}
+	end_items(q, items, false);
 }
 
 void ctl_queue_add(struct ctl_queue *q, struct ctl_item *item)
@@ -316,30 +247,30 @@ void ctl_queue_add(struct ctl_queue *q, struct ctl_item *item)
 	drop_waiting(q, item->ctr, item->kind);
 	if (!q->repeating && item->ctr)
 		drop_failing(q, item->ctr, item->kind);
-	if (make_room(q)) {
-		if (item->ctr)
-			q->h->work->report(q->h->ctx, item->ctr, RP_APPLY_FAILED, "out of memory");
+	if (item->ctr && table_put(&q->waiting, item_key(item->ctr, item->kind), item)) {
+		q->h->work->report(q->h->ctx, item->ctr, RP_APPLY_FAILED, "out of memory");
 		q->ops.done(q->arg, item, 0);
 		return;
 	}
 	if (item->ctr && !q->repeating)
 		q->h->work->report(q->h->ctx, item->ctr, RP_APPLY_PENDING, "");
-	q->slots[q->n].item = item;
-	link_slot(q, q->n++);
+	item->next = NULL;
+	*q->end = item;
+	q->end = &item->next;
 	q->n_waiting++;
 	ctl_queue_submit(q);
 }
 
 void ctl_queue_clear(struct ctl_queue *q)
 {
-	for (uint32_t i = q->first; i < q->n; i++)
-		if (q->slots[i].item)
-			drop_slot(q, i);
-	q->first = q->n = q->n_failing = 0;
+	struct ctl_item *items = q->first;
+	q->first = NULL;
+	q->end = &q->first;
+	q->n_waiting = q->n_failing = 0;
+	table_clear(&q->waiting);
+	end_items(q, items, false);
 	if (q->armed)
 		ctl_queue_arm(q);
-	if (q->n_buckets)
-		memset(q->buckets, 0, q->n_buckets * sizeof *q->buckets);
 }
 
 void ctl_queue_forget(struct ctl_queue *q, rp_ctr ctr)
@@ -350,15 +281,12 @@ void ctl_queue_forget(struct ctl_queue *q, rp_ctr ctr)
 		drop_failing(q, ctr, kind);
 }
 
-uint32_t ctl_queue_waiting(const struct ctl_queue *q)
-{
-	return q->n_waiting;
-}
-
 void ctl_queue_collect(const struct ctl_queue *q, const struct rp_metric_sink *sink)
 {
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < q->n_failing; i++)
+		n += q->failing[i].tries < CTL_TRIES_MAX;
 	sink->gauge(sink->ctx, "failing", "Containers with a failed setting that will be retried.",
-		    "", ctl_queue_failing(q));
-	sink->gauge(sink->ctx, "queue_length", "Jobs waiting for the worker.", "",
-		    ctl_queue_waiting(q));
+		    "", n);
+	sink->gauge(sink->ctx, "queue_length", "Jobs waiting for the worker.", "", q->n_waiting);
 }

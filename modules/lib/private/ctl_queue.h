@@ -50,11 +50,7 @@ void ctl_queue_clear(struct ctl_queue *q);
 void ctl_queue_forget(struct ctl_queue *q, rp_ctr ctr);
 /* Handles a timer, for the controller's timer(). */
 void ctl_queue_timer(struct ctl_queue *q, uint64_t cookie);
-/* Returns the number of failures that will be repeated. */
-uint32_t ctl_queue_failing(const struct ctl_queue *q);
-/* Returns the number of waiting items. */
-uint32_t ctl_queue_waiting(const struct ctl_queue *q);
-/* Reports both numbers as gauges, for collect(). */
+/* Reports the numbers of failures that will be repeated and of waiting items, for collect(). */
 void ctl_queue_collect(const struct ctl_queue *q, const struct rp_metric_sink *sink);
 
 #endif

@@ -4,57 +4,18 @@
 #include <stdlib.h>
 
 #include "modules/lib/private/ctl_table.h"
-
-static uint32_t bucket_of(const struct ctl_table *t, rp_ctr ctr)
-{
-	return (uint32_t)(ctr * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (t->n_buckets - 1);
-}
+#include "modules/lib/private/room.h"
 
 struct ctl_entry *ctl_table_find(const struct ctl_table *t, rp_ctr ctr)
 {
-	if (!t->n_buckets)
-		return NULL;
-	struct ctl_entry *e = t->buckets[bucket_of(t, ctr)];
-	while (e && e->ctr != ctr)
-		e = e->next;
-	return e;
-}
-
-static int ctl_table_grow(struct ctl_table *t)
-{
-	struct ctl_table bigger = *t;
-	bigger.n_buckets = t->n_buckets ? t->n_buckets * 2 : 64;
-	bigger.buckets = calloc(bigger.n_buckets, sizeof(void *));
-	if (!bigger.buckets)
-		return -RP_ENOMEM;
-	for (uint32_t i = 0; i < t->n_buckets; i++)
-		while (t->buckets[i]) {
-			struct ctl_entry *e = t->buckets[i], **to;
-			t->buckets[i] = e->next;
-			to = &bigger.buckets[bucket_of(&bigger, e->ctr)];
-			e->next = *to;
-			*to = e;
-		}
-	free(t->buckets);
-	*t = bigger;
-	return 0;
+	return table_get(&t->entries, ctr);
 }
 
 struct ctl_entry *ctl_table_put(struct ctl_table *t, rp_ctr ctr)
 {
-	struct ctl_entry *e = ctl_table_find(t, ctr);
+	struct ctl_entry *e = table_make(&t->entries, ctr, sizeof *e);
 	if (e)
-		return e;
-	if (t->n >= t->n_buckets && ctl_table_grow(t))
-		return NULL;
-	e = calloc(1, sizeof *e);
-	if (!e)
-		return NULL;
-	struct ctl_entry **bucket = &t->buckets[bucket_of(t, ctr)];
-	e->ctr = ctr;
-	e->next = *bucket;
-	*bucket = e;
-	t->n++;
+		e->ctr = ctr;
 	return e;
 }
 
@@ -81,17 +42,9 @@ static uint32_t ctl_table_recorded(const struct ctl_table *t, uint64_t mark)
 
 static int make_record(struct ctl_table *t, uint32_t n)
 {
-	if (n < t->cap_record)
-		return 0;
-	uint32_t cap = t->cap_record ? t->cap_record : 64;
-	while (cap <= n)
-		cap *= 2;
-	uint64_t *record = reallocarray(t->record, cap, sizeof *record);
-	if (!record)
+	if (!room_for(&t->record, &t->cap_record, n + 1, sizeof *t->record))
 		return -RP_ENOMEM;
-	record[0] = RECORD_HEAD;
-	t->record = record;
-	t->cap_record = cap;
+	t->record[0] = RECORD_HEAD;
 	return 0;
 }
 
@@ -143,11 +96,11 @@ static int by_mark(const void *a, const void *b)
 
 void ctl_table_prune(struct ctl_table *t)
 {
+	const struct ctl_entry *e;
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < t->n_buckets; i++)
-		for (const struct ctl_entry *e = t->buckets[i]; e && n < t->n_record; e = e->next)
-			if (e->given)
-				t->record[++n] = e->mark;
+	TABLE_EACH (e, &t->entries)
+		if (e->given && n < t->n_record)
+			t->record[++n] = e->mark;
 	t->n_record = n;
 	/* equal sets of containers must give equal bytes, so the marks are sorted */
 	if (n)
@@ -197,57 +150,40 @@ void ctl_table_taken(struct ctl_table *t, rp_ctr ctr, uint32_t serial)
 	record_del(t, e->mark);
 }
 
-/* Removes the entry at *at from its bucket and frees it. */
-static void drop_at(struct ctl_table *t, struct ctl_entry **at)
+static void ctl_table_drop(struct ctl_table *t, struct ctl_entry *e)
 {
-	struct ctl_entry *e = *at;
 	if (e->given)
 		record_del(t, e->mark);
-	*at = e->next;
+	table_del(&t->entries, e->ctr);
 	free(e);
-	t->n--;
 }
 
 void ctl_table_del(struct ctl_table *t, rp_ctr ctr)
 {
-	if (!t->n_buckets)
-		return;
-	struct ctl_entry **at = &t->buckets[bucket_of(t, ctr)];
-	while (*at && (*at)->ctr != ctr)
-		at = &(*at)->next;
-	if (*at)
-		drop_at(t, at);
+	struct ctl_entry *e = ctl_table_find(t, ctr);
+	if (e)
+		ctl_table_drop(t, e);
 }
 
 void ctl_table_mark_stale(struct ctl_table *t)
 {
-	for (uint32_t i = 0; i < t->n_buckets; i++)
-		for (struct ctl_entry *e = t->buckets[i]; e; e = e->next)
-			e->stale = 1;
+	struct ctl_entry *e;
+	TABLE_EACH (e, &t->entries)
+		e->stale = 1;
 }
 
 void ctl_table_sweep(struct ctl_table *t, const struct modhost *h)
 {
 	struct rp_ctr_info info = {.size = sizeof info};
-	for (uint32_t i = 0; i < t->n_buckets; i++)
-		for (struct ctl_entry **at = &t->buckets[i]; *at;) {
-			if (h->cache->get_ctr(h->ctx, (*at)->ctr, &info) == 0 &&
-			    info.state != RP_STATE_EXITED)
-				at = &(*at)->next;
-			else
-				drop_at(t, at);
-		}
+	struct ctl_entry *e;
+	TABLE_EACH (e, &t->entries)
+		if (h->cache->get_ctr(h->ctx, e->ctr, &info) || info.state == RP_STATE_EXITED)
+			ctl_table_drop(t, e);
 }
 
 void ctl_table_fini(struct ctl_table *t)
 {
-	for (uint32_t i = 0; i < t->n_buckets; i++)
-		while (t->buckets[i]) {
-			struct ctl_entry *e = t->buckets[i];
-			t->buckets[i] = e->next;
-			free(e);
-		}
-	free(t->buckets);
+	table_free(&t->entries);
 	free(t->record);
 	*t = (struct ctl_table){0};
 }

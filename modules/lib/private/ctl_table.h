@@ -10,6 +10,7 @@
 #define NRI_RP_LIB_CTL_TABLE_H
 
 #include <nri-rp/lib/ctl_life.h>
+#include "modules/lib/private/table.h"
 
 /* largest number of recorded containers; further containers are not recorded */
 #define CTL_RECORD_MAX (RP_STATE_MAX / sizeof(uint64_t) - 1)
@@ -21,12 +22,10 @@ struct ctl_entry {
 	int stale; /* apply again, even if the class is unchanged */
 	int given; /* changes may exist that must be revoked */
 	uint32_t serial; /* number of the last change */
-	struct ctl_entry *next; /* next entry of the bucket */
 };
 
 struct ctl_table {
-	struct ctl_entry **buckets;
-	uint32_t n_buckets, n;
+	struct table entries; /* struct ctl_entry, by container */
 	uint64_t *record; /* a version, then the marks of containers with changes */
 	uint32_t n_record, cap_record;
 };

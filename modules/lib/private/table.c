@@ -28,6 +28,13 @@ void table_fini(struct table *t)
 	*t = (struct table){0};
 }
 
+void table_free(struct table *t)
+{
+	for (uint32_t i = 0; i < t->n_slots; i++)
+		free(t->slots[i].value);
+	table_fini(t);
+}
+
 void table_clear(struct table *t)
 {
 	if (t->n)
@@ -38,6 +45,17 @@ void table_clear(struct table *t)
 void *table_get(const struct table *t, uint64_t key)
 {
 	return t->n_slots ? find_slot(t, key)->value : NULL;
+}
+
+void *table_make(struct table *t, uint64_t key, size_t size)
+{
+	void *value = table_get(t, key);
+	if (value || table_reserve(t, 1))
+		return value;
+	value = calloc(1, size);
+	if (value)
+		(void)table_put(t, key, value); /* cannot fail: memory is reserved */
+	return value;
 }
 
 int32_t table_reserve(struct table *t, uint32_t n)
