@@ -23,19 +23,22 @@
 struct isolation_order *isolation_order_new(const struct isolation_keys *keys)
 {
 	struct isolation_order *o = calloc(1, sizeof *o);
-	if (o)
+	if (o) {
 		o->keys = *keys;
+		o->refs = 1;
+	}
 	return o;
 }
 
 struct isolation_order *isolation_order_free(struct isolation_order *o)
 {
-	for (uint32_t i = 0; o && i < o->n; i++) {
+	if (!o || --o->refs)
+		return NULL;
+	for (uint32_t i = 0; i < o->n; i++) {
 		free(o->places[i].ref);
 		free(o->places[i].cpus);
 	}
-	if (o)
-		free(o->places);
+	free(o->places);
 	free(o);
 	return NULL;
 }
@@ -77,10 +80,9 @@ static bool order_same(const struct isolation_order *a, const struct isolation_o
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* A file that a job has written. */
+/* A file that a job has written. The host records its content before it was first set. */
 struct kept {
 	char *path;
-	char *before; /* content before it was first set */
 	char *wanted; /* value that was set last; NULL: another file changes this one */
 	char *placed; /* content read back after the write */
 	uint32_t mark; /* number of the last job whose order contained the file */
@@ -126,6 +128,13 @@ static int32_t files_read(const struct isolation_files *f, const char *path, cha
 	return r;
 }
 
+/* Reads the content that a file had before any module set it. Returns the length or -errno. */
+static int32_t files_before(const struct isolation_files *f, const char *path, char text[VALUE_MAX])
+{
+	int32_t r = f->h.settings->found(f->h.ctx, path, text, VALUE_MAX);
+	return r < 0 ? files_read(f, path, text) : r;
+}
+
 /* Writes a text into a file. Writing no bytes has no effect, so an empty text is written as an
  * empty line. The kernel refuses to clear the CPUs of a cgroup with tasks (ENOSPC). The cgroup then
  * gets all possible CPUs, which is no restriction either. */
@@ -151,26 +160,20 @@ static void files_forget(struct isolation_files *f, struct kept *k)
 {
 	f->h.settings->drop(f->h.ctx, k->path);
 	free(k->path);
-	free(k->before);
 	free(k->wanted);
 	free(k->placed);
 	f->n--;
 	memmove(k, k + 1, (size_t)(f->kept + f->n - k) * sizeof *k);
 }
 
-static struct kept *files_add(struct isolation_files *f, const char *path, const char *before)
+static struct kept *files_add(struct isolation_files *f, const char *path)
 {
 	if (!room_for(&f->kept, &f->cap, f->n + 1, sizeof *f->kept))
 		return NULL;
 	struct kept *k = &f->kept[f->n];
-	*k = (struct kept){.path = strdup(path), .before = strdup(before)};
-	if (k->path && k->before) {
-		f->n++;
-		return k;
-	}
-	free(k->path);
-	free(k->before);
-	return NULL;
+	*k = (struct kept){.path = strdup(path)};
+	f->n += k->path != NULL;
+	return k->path ? k : NULL;
 }
 
 /* Returns the entry of a file that is recorded with the host before it is written, so that it is
@@ -179,15 +182,11 @@ static struct kept *files_keep(struct job *j, const char *path, const char *valu
 {
 	struct isolation_files *f = j->files;
 	struct kept *k = files_find(f, path);
-	char found[VALUE_MAX];
 	bool is_new = !k;
-	if (is_new) {
-		/* another module, or the previous process, may have set it */
-		if (f->h.settings->found(f->h.ctx, path, found, sizeof found) < 0)
-			(void)snprintf(found, sizeof found, "%s", now);
-		k = files_add(f, path, found);
-	}
-	if (k && f->h.settings->keep(f->h.ctx, path, value, k->before) == 0) {
+	if (is_new)
+		k = files_add(f, path);
+	/* The host ignores `now` if another module, or the previous process, has set the file. */
+	if (k && f->h.settings->keep(f->h.ctx, path, value, now) == 0) {
 		k->mark = f->mark;
 		return k;
 	}
@@ -263,11 +262,7 @@ static void files_host(struct job *j)
 		if (j->files->h.work->read_file(j->files->h.ctx, path, now, sizeof now) == -ENOENT)
 			continue; /* there is no such cgroup */
 		(void)snprintf(path, sizeof path, CGROUP "/%s/cpuset.cpus", o->keys.slices[i]);
-		const struct kept *k = files_find(j->files, path);
-		if (k)
-			(void)snprintf(now, sizeof now, "%s", k->before);
-		else if (j->files->h.settings->found(j->files->h.ctx, path, now, sizeof now) < 0 &&
-			 files_read(j->files, path, now) < 0)
+		if (files_before(j->files, path, now) < 0)
 			now[0] = '\0';
 		if (!*now || rp_idset_parse(&cpus, now, RP_CPUS_MAX))
 			rp_idset_copy(&cpus, rp_ids_of(&o->online));
@@ -316,12 +311,7 @@ static void files_kernel(struct job *j)
 	const struct isolation_order *o = j->order;
 	char text[VALUE_MAX];
 	struct rp_idset cpus;
-	const struct kept *k = files_find(j->files, WORKQUEUE);
-	int32_t r = 0;
-	if (k)
-		(void)snprintf(text, sizeof text, "%s", k->before);
-	else if (j->files->h.settings->found(j->files->h.ctx, WORKQUEUE, text, sizeof text) < 0)
-		r = files_read(j->files, WORKQUEUE, text);
+	int32_t r = files_before(j->files, WORKQUEUE, text);
 	if (r < 0 || !mask_parse(text, &cpus)) {
 		files_complain(j, WORKQUEUE, "reading it", r < 0 ? strerror(-r) : "no mask");
 		return;
@@ -365,14 +355,8 @@ static bool partitions_add(struct partitions *a, const char *path, struct rp_ids
 	uint32_t i = 0;
 	while (i < a->n && strcmp(a->list[i].path, path) != 0)
 		i++;
-	if (i == a->cap) {
-		uint32_t cap = a->cap * 2 + 8;
-		struct above *grown = realloc(a->list, cap * sizeof *grown);
-		if (!grown)
-			return false;
-		a->list = grown;
-		a->cap = cap;
-	}
+	if (!room_for(&a->list, &a->cap, i + 1, sizeof *a->list))
+		return false;
 	if (i == a->n) {
 		(void)snprintf(a->list[i].path, sizeof a->list[i].path, "%s", path);
 		rp_idset_clear(&a->list[i].cpus);
@@ -501,39 +485,24 @@ static void job_done(void *arg, int32_t result)
 	free(j);
 }
 
-/* Copies an order for the worker; NULL: no memory. */
-static struct isolation_order *order_copy(const struct isolation_order *from)
-{
-	struct isolation_order *o = isolation_order_new(&from->keys);
-	struct rp_idset cpus;
-	if (!o)
-		return NULL;
-	o->exclusive = from->exclusive;
-	o->online = from->online;
-	for (uint32_t i = 0; i < from->n; i++)
-		if (rp_idset_parse(&cpus, from->places[i].cpus, RP_CPUS_MAX) ||
-		    isolation_order_add(o, from->places[i].ref, rp_ids_of(&cpus)))
-			return isolation_order_free(o);
-	return o;
-}
-
 void isolation_commit(struct isolation_files *f, struct isolation_order *o)
 {
-	struct job *j = NULL;
 	if (!f->h.settings || (!f->again && f->last && order_same(f->last, o))) {
 		isolation_order_free(o);
 		return;
 	}
 	isolation_order_free(f->last);
 	f->last = o;
-	j = calloc(1, sizeof *j);
-	if (j)
-		*j = (struct job){.files = f, .order = order_copy(o)};
-	f->again = !j || !j->order || f->h.work->submit(f->h.ctx, job_run, job_done, j);
-	if (!f->again || !j)
-		return;
-	isolation_order_free(j->order);
-	free(j);
+	struct job *j = calloc(1, sizeof *j);
+	if (j) {
+		*j = (struct job){.files = f, .order = o};
+		o->refs++;
+	}
+	f->again = !j || f->h.work->submit(f->h.ctx, job_run, job_done, j);
+	if (f->again && j) {
+		isolation_order_free(o);
+		free(j);
+	}
 }
 
 struct isolation_files *isolation_files_new(const struct modhost *h)
@@ -550,7 +519,6 @@ struct isolation_files *isolation_files_free(struct isolation_files *f)
 		return NULL;
 	for (uint32_t i = 0; i < f->n; i++) {
 		free(f->kept[i].path);
-		free(f->kept[i].before);
 		free(f->kept[i].wanted);
 		free(f->kept[i].placed);
 	}

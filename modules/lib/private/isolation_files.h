@@ -13,8 +13,9 @@ struct isolation_place {
 	char *cpus; /* list of CPUs; "": none */
 };
 
-/* A wanted state. */
+/* A wanted state, which is not changed any more when it was committed. */
 struct isolation_order {
+	uint32_t refs; /* users: the creator, and jobs */
 	struct isolation_keys keys;
 	struct rp_idset exclusive, online;
 	struct isolation_place *places;
