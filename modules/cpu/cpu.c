@@ -29,45 +29,18 @@ struct rp_instance {
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-static int64_t cpu_freq(const struct modhost *h, rp_cfg node, const char *key)
-{
-	return h->config->value(h->ctx, section_get(h, node, key), RP_T_FREQ, 0);
-}
-
 static int32_t read_old_class(const struct modhost *h, rp_cfg list, uint32_t i,
 			      struct cpuclass_defs *defs)
 {
-	rp_cfg node = h->config->item(h->ctx, list, i),
-	       states = section_get(h, node, "disabledCstates");
+	rp_cfg node = h->config->item(h->ctx, list, i);
 	const char *name = h->config->key(h->ctx, list, i);
-	uint32_t n_states = h->config->count(h->ctx, states);
-	if (!*name || strlen(name) >= CPUCLASS_NAME_MAX ||
-	    cpuclass_find(defs, name) != CPUCLASS_NONE)
-		return modhost_fail_at(
-			h, node, -RP_EINVAL,
-			"the name of a CPU class must be unique and have 1 to %u bytes",
-			CPUCLASS_NAME_MAX - 1);
-	if (defs->n == CPUCLASS_MAX || n_states > CPUCLASS_CSTATES_MAX)
-		return modhost_fail_at(h, node, -RP_EINVAL, "too many classes or idle states");
-	struct cpuclass_def *d = &defs->list[defs->n++];
-	*d = (struct cpuclass_def){
-		.name = name,
-		.min_khz = cpu_freq(h, node, "minFreq"),
-		.max_khz = cpu_freq(h, node, "maxFreq"),
-		.uncore_min_khz = cpu_freq(h, node, "uncoreMinFreq"),
-		.uncore_max_khz = cpu_freq(h, node, "uncoreMaxFreq"),
-		.governor = section_text(h, node, "freqGovernor", ""),
-		.epp = section_int(h, node, "energyPerformancePreference", 0),
-		.pct_high = -1,
-		.clos = -1,
-		.n_disabled_cstates = n_states,
-	};
-	for (uint32_t s = 0; s < n_states; s++)
-		d->disabled_cstates[s] =
-			h->config->text(h->ctx, h->config->item(h->ctx, states, s), "");
-	if (d->min_khz > 0 && d->max_khz > 0 && d->min_khz > d->max_khz)
-		return modhost_fail_at(h, node, -RP_EINVAL, "minFreq is higher than maxFreq");
-	return 0;
+	if (cpuclass_find(defs, name) != CPUCLASS_NONE)
+		return modhost_fail_at(h, node, -RP_EINVAL, "two CPU classes are named \"%s\"",
+				       name);
+	if (defs->n == CPUCLASS_MAX)
+		return modhost_fail_at(h, node, -RP_EINVAL, "more than %u CPU classes",
+				       CPUCLASS_MAX);
+	return cpuclass_read_one(h, node, name, &defs->list[defs->n++]);
 }
 
 static int32_t cpu_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *p)
@@ -295,7 +268,8 @@ static int32_t cpu_collect(struct rp_instance *inst, const struct rp_metric_sink
 {
 	struct cpuclass_stats s;
 	cpuclass_stats(inst->classes, &s);
-	sink->gauge(sink->ctx, "containers", "Containers with a CPU class.", "", inst->table->entries.n);
+	sink->gauge(sink->ctx, "containers", "Containers with a CPU class.", "",
+		    inst->table->entries.n);
 	sink->counter(sink->ctx, "writes_total", "Writes of frequencies and idle states.", "",
 		      (double)s.writes);
 	sink->counter(sink->ctx, "write_failures_total", "Writes that failed.", "",
@@ -323,19 +297,7 @@ static void cpu_fini(struct rp_instance *inst)
 static const struct rp_key keys[] = {
 	SECTION_BOOL("enable", "true", "Switch the controller on."),
 	CPUCLASS_KEYS,
-	SECTION_MAP("classes", "Obsolete form of cpuClasses: a map by name."),
-	SECTION_MAP("classes.*", "A class."),
-	SECTION_KEY("classes.*.minFreq", FREQ, "Lowest core frequency."),
-	SECTION_KEY("classes.*.maxFreq", FREQ, "Highest core frequency."),
-	SECTION_KEY("classes.*.uncoreMinFreq", FREQ, "Lowest uncore frequency."),
-	SECTION_KEY("classes.*.uncoreMaxFreq", FREQ, "Highest uncore frequency."),
-	SECTION_KEY(
-		"classes.*.energyPerformancePreference", INT,
-		"Energy/performance bias from 1 (performance) to 255 (power saving); 0: unchanged.",
-		.max = 255, .fallback = "0"),
-	SECTION_TEXT("classes.*.freqGovernor", "Frequency governor."),
-	SECTION_LIST("classes.*.disabledCstates", "Names of idle states that are disabled."),
-	SECTION_TEXT("classes.*.disabledCstates[]", "A name as in cpuidle/state*/name."),
+	CPUCLASS_OLD_KEYS("classes"),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys);

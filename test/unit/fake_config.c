@@ -165,6 +165,16 @@ static const char *cfg_text(void *ctx, rp_cfg node, const char *fallback)
 	return node && node->kind == RP_NODE_SCALAR ? node->text : fallback;
 }
 
+static int to_freq(const char *text, int64_t *ret)
+{
+	static const char *const words[] = {"min", "base", "turbo"};
+	static const int64_t values[] = {RP_FREQ_MIN, RP_FREQ_BASE, RP_FREQ_TURBO};
+	for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcasecmp(text, words[i]) == 0)
+			return *ret = values[i], 0;
+	return str_to_khz(text, ret);
+}
+
 static int64_t cfg_value(void *ctx, rp_cfg node, uint32_t type, int64_t fallback)
 {
 	const char *text = cfg_text(ctx, node, NULL);
@@ -191,7 +201,7 @@ static int64_t cfg_value(void *ctx, rp_cfg node, uint32_t type, int64_t fallback
 		r = str_to_ms(text, &v);
 		break;
 	case RP_T_FREQ:
-		r = str_to_khz(text, &v);
+		r = to_freq(text, &v);
 		break;
 	default:
 		fake_die("value() of type %u", type);

@@ -68,11 +68,11 @@ static void test_configurations(void **state)
 		const char *text, *why;
 	} bad[] = {
 		{"{classes: {a: {minFreq: 2000000, maxFreq: 1000000}}}", "higher than maxFreq"},
-		{"{classes: {\"\": {}}}", "1 to 63 bytes"},
-		{"{cpuClasses: [{name: a}], classes: {a: {}}}", "must be unique"},
+		{"{classes: {\"\": {}}}", "at most 63 bytes"},
+		{"{cpuClasses: [{name: a}], classes: {a: {}}}", "two CPU classes are named"},
 		{"{classes: {a: {disabledCstates: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, "
 		 "15, 16, 17]}}}",
-		 "too many"},
+		 "more than 16 idle states"},
 	};
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
 		assert_int_equal(ctl_configure(t, bad[i].text), -RP_EINVAL);

@@ -302,7 +302,7 @@ void cpuclass_leave_all(struct cpuclass *c, struct cpuclass_job *job)
 	}
 }
 
-void cpuclass_free_job(struct cpuclass_job *job)
+static void cpuclass_free_job(struct cpuclass_job *job)
 {
 	rules_unref(job->rules);
 	free(job->setup);

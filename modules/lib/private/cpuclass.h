@@ -94,6 +94,10 @@ struct cpuclass_defs {
 /* Reads and checks `cpuClasses` and `turboDomain` of a section. Checks for the uncore driver, so it
  * belongs in prepare(). */
 int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_defs *ret);
+/* Reads a class whose name is given by another node. An error has the line of the configuration
+ * file. */
+int32_t cpuclass_read_one(const struct modhost *h, rp_cfg node, const char *name,
+			  struct cpuclass_def *ret);
 /* Rows of a schema for the older form, a map by name at a path. */
 #define CPUCLASS_OLD_KEYS(at_)                                                                     \
 	SECTION_MAP(at_, "Obsolete form of cpuClasses: a map by name."),                           \

@@ -3,7 +3,6 @@
  * form. */
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 #include "modules/lib/private/cpuclass.h"
 #include "modules/lib/private/pct.h"
@@ -27,14 +26,6 @@ static int64_t get_value(const struct modhost *h, rp_cfg node, const char *path,
 /* Returns a frequency in kHz or RP_FREQ_…; 0: the key is absent. */
 static int64_t get_freq(const struct modhost *h, rp_cfg node, const char *path)
 {
-	static const struct {
-		const char *word;
-		int64_t value;
-	} words[] = {{"min", RP_FREQ_MIN}, {"base", RP_FREQ_BASE}, {"turbo", RP_FREQ_TURBO}};
-	const char *text = get_text(h, node, path);
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (strcasecmp(words[i].word, text) == 0)
-			return words[i].value;
 	return get_value(h, node, path, RP_T_FREQ, 0);
 }
 
@@ -52,7 +43,7 @@ static int32_t read_cstates(const struct modhost *h, rp_cfg node, struct cpuclas
 	return 0;
 }
 
-static int32_t read_class(const struct modhost *h, rp_cfg node, const char *name,
+int32_t cpuclass_read_one(const struct modhost *h, rp_cfg node, const char *name,
 			  struct cpuclass_def *d)
 {
 	const char *pct = get_text(h, node, "pctPriority");
@@ -169,7 +160,7 @@ int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_d
 	for (uint32_t i = 0; i < n; i++) {
 		rp_cfg node = h->config->item(h->ctx, list, i);
 		struct cpuclass_def *d = &ret->list[i];
-		int32_t r = read_class(h, node, get_text(h, node, "name"), d);
+		int32_t r = cpuclass_read_one(h, node, get_text(h, node, "name"), d);
 		if (!r && cpuclass_find(ret, d->name) != CPUCLASS_NONE)
 			r = modhost_fail_at(h, node, -RP_EINVAL, "two CPU classes are named \"%s\"",
 					    d->name);
@@ -210,7 +201,7 @@ static int32_t add_old(const struct modhost *h, rp_cfg node, const char *name,
 {
 	struct cpuclass_def d;
 	uint32_t known = cpuclass_find(defs, name);
-	int32_t r = read_class(h, node, name, &d);
+	int32_t r = cpuclass_read_one(h, node, name, &d);
 	if (r)
 		return r;
 	if (known != CPUCLASS_NONE) {

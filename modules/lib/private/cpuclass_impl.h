@@ -118,7 +118,6 @@ struct cpuclass {
 
 /* Allocates a job. NULL: out of memory. */
 struct cpuclass_job *cpuclass_new_job(struct cpuclass *c);
-void cpuclass_free_job(struct cpuclass_job *job);
 /* Adds to the job that all CPUs and dies leave their classes; CPUs keep their CLOS. */
 void cpuclass_leave_all(struct cpuclass *c, struct cpuclass_job *job);
 /* Submits the job to the worker and takes ownership of it. */

@@ -18,7 +18,8 @@ bool pct_is_managed(const struct cpuclass_defs *defs)
 	return false;
 }
 
-bool pct_is_wanted(const struct cpuclass_defs *defs)
+/* Returns true if classes use Speed Select. */
+static bool pct_is_wanted(const struct cpuclass_defs *defs)
 {
 	for (uint32_t i = 0; i < defs->n; i++)
 		if (defs->list[i].clos >= 0)

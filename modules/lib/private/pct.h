@@ -21,9 +21,7 @@
 struct pct;
 struct cpuclass_defs;
 
-/* Returns true if there are classes that use Speed Select, and if they require the setup of the
- * platform. */
-bool pct_is_wanted(const struct cpuclass_defs *defs);
+/* Returns true if classes require the setup of the platform. */
 bool pct_is_managed(const struct cpuclass_defs *defs);
 /* Returns why the machine has no Speed Select; NULL: it has. */
 const char *pct_missing(const struct modhost *h);
