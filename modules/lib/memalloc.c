@@ -345,13 +345,11 @@ void memalloc_reset(struct memalloc *m)
 {
 	(void)memalloc_start(m);
 	assert(!m->in_txn);
-	for (uint32_t i = 0; i < m->n_table; i++) {
-		while (m->table[i]) {
-			struct request *req = m->table[i];
-			memalloc_unassign(m, req);
-			memalloc_erase(m, req);
-			free(req);
-		}
+	struct request *req;
+	TABLE_EACH (req, &m->requests) {
+		memalloc_unassign(m, req);
+		memalloc_erase(m, req);
+		free(req);
 	}
 	memalloc_stop(m);
 }
@@ -384,7 +382,7 @@ void memalloc_drop(struct memalloc *m)
 
 uint32_t memalloc_count(const struct memalloc *m)
 {
-	return m->n_requests;
+	return m->requests.n;
 }
 
 int memalloc_zone(const struct memalloc *m, uint64_t id, memalloc_mask *ret_zone)

@@ -136,7 +136,7 @@ struct memalloc *memalloc_free(struct memalloc *m)
 	free(m->zones);
 	free(m->over);
 	free(m->over_sorted);
-	free(m->table);
+	table_fini(&m->requests);
 	free(m->journal);
 	free(m->moves);
 	free(m->moved);

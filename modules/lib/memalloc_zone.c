@@ -4,27 +4,11 @@
 #include <string.h>
 
 #include "modules/lib/private/memalloc_impl.h"
-
-/* Grows an array to n elements; its capacity doubles. */
-static int memalloc_zone_grow(void *array, uint32_t *cap, uint64_t n, size_t size)
-{
-	void **p = array;
-	if (n <= *cap)
-		return 0;
-	uint64_t to = *cap ? *cap : 8;
-	while (to < n)
-		to *= 2;
-	void *q = to <= UINT32_MAX ? reallocarray(*p, to, size) : NULL;
-	if (!q)
-		return -RP_ENOMEM;
-	*p = q;
-	*cap = (uint32_t)to;
-	return 0;
-}
+#include "modules/lib/private/room.h"
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 
-struct zone *memalloc_find_zone(const struct memalloc *m, memalloc_mask nodes)
+static struct zone *memalloc_find_zone(const struct memalloc *m, memalloc_mask nodes)
 {
 	for (uint32_t i = 0; i < m->n_zones; i++)
 		if (m->zones[i]->nodes == nodes)
@@ -35,10 +19,10 @@ struct zone *memalloc_find_zone(const struct memalloc *m, memalloc_mask nodes)
 static int grow_zones(struct memalloc *m)
 {
 	uint32_t cap = m->cap_zones, cap_over = cap, cap_sorted = cap;
-	uint64_t n = (uint64_t)m->n_zones + m->n_spare + 1;
-	if (memalloc_zone_grow(&m->over, &cap_over, n, sizeof *m->over) ||
-	    memalloc_zone_grow(&m->over_sorted, &cap_sorted, n, sizeof *m->over_sorted) ||
-	    memalloc_zone_grow(&m->zones, &cap, n, sizeof(struct zone *)))
+	uint32_t n = m->n_zones + m->n_spare + 1;
+	if (!room_for(&m->over, &cap_over, n, sizeof *m->over) ||
+	    !room_for(&m->over_sorted, &cap_sorted, n, sizeof *m->over_sorted) ||
+	    !room_for(&m->zones, &cap, n, sizeof(struct zone *)))
 		return -RP_ENOMEM;
 	m->cap_zones = cap;
 	return 0;
@@ -128,8 +112,9 @@ static uint32_t user_place(const struct zone *z, const struct request *req)
 
 int memalloc_reserve_users(struct zone *z, uint32_t n)
 {
-	return memalloc_zone_grow(&z->users, &z->cap_users, (uint64_t)z->n_users + n,
-				  sizeof(struct request *));
+	return room_for(&z->users, &z->cap_users, z->n_users + n, sizeof(struct request *))
+		       ? 0
+		       : -RP_ENOMEM;
 }
 
 static void insert_user(struct zone *z, struct request *req)
@@ -200,74 +185,32 @@ int64_t memalloc_move_users(struct memalloc *m, struct zone *from, struct zone *
 
 /* ---- requests by id -------------------------------------------------------------------------- */
 
-static struct request **memalloc_zone_slot(struct request **table, uint32_t n_table, uint64_t id)
-{
-	uint64_t h = id * UINT64_C(0x9e3779b97f4a7c15);
-	return &table[(h >> 32) & (n_table - 1)];
-}
-
 struct request *memalloc_find(const struct memalloc *m, uint64_t id)
 {
-	struct request *r = m->n_table ? *memalloc_zone_slot(m->table, m->n_table, id) : NULL;
-	while (r && r->is.id != id)
-		r = r->next;
-	return r;
-}
-
-static int grow_table(struct memalloc *m)
-{
-	uint32_t n = m->n_table ? m->n_table * 2 : 64;
-	struct request **table = n ? calloc(n, sizeof(struct request *)) : NULL;
-	if (!table)
-		return -RP_ENOMEM;
-	for (uint32_t i = 0; i < m->n_table; i++) {
-		for (struct request *r = m->table[i], *next; r; r = next) {
-			next = r->next;
-			struct request **s = memalloc_zone_slot(table, n, r->is.id);
-			r->next = *s;
-			*s = r;
-		}
-	}
-	free(m->table);
-	m->table = table;
-	m->n_table = n;
-	return 0;
-}
-
-static void link_request(struct memalloc *m, struct request *req)
-{
-	struct request **s = memalloc_zone_slot(m->table, m->n_table, req->is.id);
-	req->next = *s;
-	*s = req;
-	req->listed = true;
-	m->n_requests++;
+	return table_get(&m->requests, id);
 }
 
 int memalloc_insert(struct memalloc *m, struct request *req)
 {
-	/* An allocation failure is harmless while there is a smaller table. */
-	if (m->n_requests >= m->n_table && grow_table(m) && !m->n_table)
+	if (table_put(&m->requests, req->is.id, req))
 		return -RP_ENOMEM;
-	link_request(m, req);
+	req->listed = true;
 	return 0;
 }
 
 void memalloc_erase(struct memalloc *m, struct request *req)
 {
-	struct request **s = memalloc_zone_slot(m->table, m->n_table, req->is.id);
-	while (*s != req)
-		s = &(*s)->next;
-	*s = req->next;
+	table_del(&m->requests, req->is.id);
 	req->listed = false;
-	m->n_requests--;
 }
 
 /* ---- journal --------------------------------------------------------------------------------- */
 
 int memalloc_reserve_journal(struct memalloc *m, uint32_t n)
 {
-	return memalloc_zone_grow(&m->journal, &m->cap_journal, (uint64_t)m->n_journal + n,
-				  sizeof *m->journal);
+	return room_for(&m->journal, &m->cap_journal, m->n_journal + n, sizeof *m->journal)
+		       ? 0
+		       : -RP_ENOMEM;
 }
 
 struct change *memalloc_note(struct memalloc *m, struct request *req)
@@ -285,7 +228,7 @@ void memalloc_undo(struct memalloc *m, uint32_t n_journal)
 		if (req->zone)
 			memalloc_unassign(m, req);
 		if (!req->listed)
-			link_request(m, req);
+			(void)memalloc_insert(m, req); /* cannot fail: tables never shrink */
 		req->is = c->was;
 		if (c->zone) {
 			memalloc_assign(m, memalloc_get_zone(m, c->zone), req);

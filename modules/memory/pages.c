@@ -2,8 +2,7 @@
 /* Moves a part of a container's pages. The kernel reports the node of each page and moves those on
  * other nodes than wanted. Pages that other processes share are not moved. */
 #include <errno.h>
-#include <stdlib.h>
-
+#include "modules/lib/private/room.h"
 #include "modules/memory/memory.h"
 
 #define CHUNK 1024u /* number of pages per system call */
@@ -24,14 +23,8 @@ static int32_t add_pid(void *arg, uint32_t pid)
 	struct pids *p = arg;
 	if (p->n == PROCESSES_MAX)
 		return -RP_E2BIG;
-	if (p->n == p->cap) {
-		uint32_t cap = p->cap ? p->cap * 2 : 64;
-		uint32_t *grown = reallocarray(p->list, cap, sizeof *grown);
-		if (!grown)
-			return -RP_ENOMEM;
-		p->list = grown;
-		p->cap = cap;
-	}
+	if (!room_for(&p->list, &p->cap, p->n + 1, sizeof *p->list))
+		return -RP_ENOMEM;
 	p->list[p->n++] = pid;
 	return 0;
 }

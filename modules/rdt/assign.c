@@ -5,48 +5,11 @@
  * a pass finds no new task.
  */
 #include <errno.h>
-#include <stdlib.h>
 
+#include "modules/lib/private/table.h"
 #include "modules/rdt/rdt.h"
 
 #define PASSES_MAX 16u
-
-/* ---- tasks seen so far ----------------------------------------------------------------------- */
-
-struct tids {
-	uint32_t *slots; /* hash table of thread ids; 0: the slot is free */
-	uint32_t n, cap; /* number of ids, and of slots (a power of two) */
-};
-
-static uint32_t *slot_of(const struct tids *t, uint32_t tid)
-{
-	uint32_t i = tid * 2654435761u & (t->cap - 1);
-	while (t->slots[i] && t->slots[i] != tid)
-		i = (i + 1) & (t->cap - 1);
-	return &t->slots[i];
-}
-
-/* Adds a task. Returns 1 if it is new, 0 if it was there, or -RP_ENOMEM. */
-static int32_t tids_add(struct tids *t, uint32_t tid)
-{
-	if (t->n * 2 >= t->cap) {
-		struct tids grown = {.n = t->n, .cap = t->cap ? t->cap * 2 : 256};
-		grown.slots = calloc(grown.cap, sizeof *grown.slots);
-		if (!grown.slots)
-			return -RP_ENOMEM;
-		for (uint32_t i = 0; i < t->cap; i++)
-			if (t->slots[i])
-				*slot_of(&grown, t->slots[i]) = t->slots[i];
-		free(t->slots);
-		*t = grown;
-	}
-	uint32_t *slot = slot_of(t, tid);
-	if (*slot)
-		return 0;
-	*slot = tid;
-	t->n++;
-	return 1;
-}
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
@@ -54,7 +17,7 @@ struct mover {
 	struct rdt_groups *g;
 	/* paths of files; monitor_tasks NULL: no monitoring group */
 	const char *tasks, *monitor_tasks;
-	struct tids seen;
+	struct table seen; /* tasks seen so far, by thread id */
 	uint32_t n_new, n_moved, n_failed, n_unmonitored;
 	int32_t why, why_unmonitored;
 };
@@ -63,9 +26,11 @@ static int32_t move_one(void *arg, uint32_t tid)
 {
 	struct mover *m = arg;
 	char text[16];
-	int32_t r = tids_add(&m->seen, tid);
-	if (r <= 0)
-		return r;
+	int32_t r;
+	if (table_get(&m->seen, tid))
+		return 0;
+	if (table_put(&m->seen, tid, m))
+		return -RP_ENOMEM;
 	m->n_new++;
 	(void)snprintf(text, sizeof text, "%u\n", tid);
 	const struct modhost *h = m->g->h;
@@ -236,7 +201,7 @@ void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a)
 			  .tasks = tasks,
 			  .monitor_tasks = a->monitor[0] && !unmonitored ? mon : NULL};
 	r = move_all(&m, cgroup);
-	free(m.seen.slots);
+	table_fini(&m.seen);
 	assign_judge(a, &m, r);
 	if (strcmp(a->former, class) != 0 && !a->shared)
 		drop_monitor(g, a->former, a->monitor);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the kernel's counters of cache occupancy and bandwidth, for each group and monitoring
  * group. */
-#include <stdlib.h>
-
+#include "modules/lib/private/room.h"
 #include "modules/rdt/rdt.h"
 
 #define READINGS_MAX 8192u
@@ -34,16 +33,8 @@ static int32_t read_domain(void *arg, const char *name, uint32_t kind)
 		v.has[i] = ctl_read_u64(r->g->h, path, &v.value[i]) == 0;
 	}
 	struct rdt_readings *to = r->to;
-	if (to->n == READINGS_MAX)
+	if (to->n == READINGS_MAX || !room_for(&to->list, &to->cap, to->n + 1, sizeof *to->list))
 		return 0;
-	if (to->n == to->cap) {
-		uint32_t cap = to->cap ? to->cap * 2 : 32;
-		void *grown = reallocarray(to->list, cap, sizeof *to->list);
-		if (!grown)
-			return 0;
-		to->list = grown;
-		to->cap = cap;
-	}
 	(void)snprintf(v.class, sizeof v.class, "%s", r->class);
 	(void)snprintf(v.monitor, sizeof v.monitor, "%s", r->monitor);
 	to->list[to->n++] = v;

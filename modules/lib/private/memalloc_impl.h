@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include <nri-rp/lib/memalloc.h>
+#include "modules/lib/private/table.h"
 
 #define N_TYPES 3u
 #define WHY_MAX 256u
@@ -23,7 +24,6 @@ struct request {
 	struct memalloc_request is;
 	uint64_t age; /* age of the request: a smaller number is older */
 	struct zone *zone; /* zone of the request; NULL: not assigned at present */
-	struct request *next; /* next request with the same hash */
 	/* the request is in the table; false: it was released, but the release can still be
 	 * undone */
 	bool listed;
@@ -83,8 +83,7 @@ struct memalloc {
 	uint32_t n_zones, cap_zones, n_spare;
 	struct excess *over, *over_sorted; /* arrays of cap_zones elements */
 
-	struct request **table;
-	uint32_t n_table, n_requests;
+	struct table requests; /* struct request, by id */
 	uint64_t next_age;
 
 	struct change *journal;
@@ -106,8 +105,6 @@ int memalloc_fail(struct memalloc *m, int code, const char *fmt, ...)
 
 /* Returns the zone of these nodes, creating it if necessary; NULL: out of memory. */
 struct zone *memalloc_get_zone(struct memalloc *m, memalloc_mask nodes);
-/* Returns the zone of exactly these nodes, or NULL. */
-struct zone *memalloc_find_zone(const struct memalloc *m, memalloc_mask nodes);
 /* Returns the bytes of all requests whose zones lie within nodes. */
 int64_t memalloc_used_by(const struct memalloc *m, memalloc_mask nodes);
 /* Ends an operation: removes zones without users. */
