@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rpd/agent/allocations.h"
+#include "core/nri-rpd/agent/call.h"
 
 #include "core/nri-rpd/cache/hugepages.h"
 #include "core/nri-rpd/cache/pod_level.h"
@@ -48,14 +49,13 @@ static void on_part(void *ctx, uint32_t node, uint64_t bytes)
 				    (unsigned long long)bytes, node);
 		return;
 	}
-	Agent__NodeMemory *part = arena_zero(l->a, Agent__NodeMemory);
+	Agent__NodeMemory *part = PB_NEW(l->a, Agent__NodeMemory, agent__node_memory);
 	if (!l->to->parts)
 		l->to->parts = arena_array(l->a, rp_ids_count(nodes), sizeof *l->to->parts);
 	if (!part || !l->to->parts) {
 		l->failed = err_errno(l->err, -ENOMEM, "memory of containers");
 		return;
 	}
-	agent__node_memory__init(part);
 	part->node = node;
 	part->bytes = bytes;
 	l->to->parts[l->to->n_parts++] = part;
@@ -94,11 +94,10 @@ static int put_memory(struct arena *a, const struct ctr *ctr, Agent__ContainerAl
 static Agent__HugePages *huge_new(struct arena *a, uint64_t page, uint64_t bytes,
 				  struct rp_ids nodes)
 {
-	Agent__HugePages *m = arena_zero(a, Agent__HugePages);
+	Agent__HugePages *m = PB_NEW(a, Agent__HugePages, agent__huge_pages);
 	char text[HUGE_SIZE_TEXT];
 	if (!m)
 		return NULL;
-	agent__huge_pages__init(m);
 	m->resource = arena_printf(a, "hugepages-%s", hugepages_text(page, text));
 	m->bytes = bytes;
 	m->nodes = arena_array(a, rp_ids_count(nodes) + 1, sizeof *m->nodes);
@@ -144,10 +143,10 @@ static int put_ctr(struct listing *l, struct ctr *ctr, Agent__PodAllocation *pod
 {
 	const struct iset *own =
 		shared_in_pod(ctr) ? NULL : ctr_exclusive(pipeline_cache(l->pipeline), ctr);
-	Agent__ContainerAllocation *to = arena_zero(l->a, Agent__ContainerAllocation);
+	Agent__ContainerAllocation *to =
+		PB_NEW(l->a, Agent__ContainerAllocation, agent__container_allocation);
 	if (!to)
 		return err_errno(l->err, -ENOMEM, "a container");
-	agent__container_allocation__init(to);
 	to->name = ctr->name;
 	if (own)
 		to->cpus = set_text(l->a, own->ids);
@@ -177,10 +176,9 @@ static int put_own(struct listing *l, const struct pod *pod, Agent__PodAllocatio
 	if (!shared || !own)
 		return 0;
 	int64_t bytes = own->mem_request > 0 ? own->mem_request : own->mem_limit;
-	to->own = arena_zero(l->a, Agent__ContainerAllocation);
+	to->own = PB_NEW(l->a, Agent__ContainerAllocation, agent__container_allocation);
 	if (!to->own)
 		return err_errno(l->err, -ENOMEM, "a pod");
-	agent__container_allocation__init(to->own);
 	to->own->cpus = set_text(l->a, rp_ids_of(&cpus));
 	if (!to->own->cpus || put_nodes_of(l->a, bytes, rp_ids_of(&nodes), to->own))
 		return err_errno(l->err, -ENOMEM, "a pod");
@@ -189,14 +187,13 @@ static int put_own(struct listing *l, const struct pod *pod, Agent__PodAllocatio
 
 static int put_pod(struct listing *l, const struct pod *pod, Agent__AllocationsResponse *out)
 {
-	Agent__PodAllocation *to = arena_zero(l->a, Agent__PodAllocation);
+	Agent__PodAllocation *to = PB_NEW(l->a, Agent__PodAllocation, agent__pod_allocation);
 	size_t n = 0;
 	int r = 0;
 	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next)
 		n++;
 	if (!to)
 		return err_errno(l->err, -ENOMEM, "a pod");
-	agent__pod_allocation__init(to);
 	to->namespace_ = pod->ns;
 	to->name = pod->name;
 	to->containers = arena_array(l->a, n + 1, sizeof(Agent__ContainerAllocation *));
@@ -253,16 +250,16 @@ void agent_serve_allocations(struct pipeline *p, struct rpc_request *req)
 static int put_nodes(struct arena *a, const struct topo *t, Agent__AllocatableResponse *out)
 {
 	struct rp_ids nodes = topo_ids(t, RP_NODES_MEMORY);
-	Agent__NodeMemory *list = arena_array(a, rp_ids_count(nodes) + 1, sizeof *list);
 	out->memory = arena_array(a, rp_ids_count(nodes) + 1, sizeof *out->memory);
-	if (!list || !out->memory)
+	if (!out->memory)
 		return -ENOMEM;
 	RP_IDS_EACH (node, nodes) {
 		struct rp_node_info info = {.size = sizeof info};
-		Agent__NodeMemory *to = &list[out->n_memory];
 		if (topo_node(t, node, &info))
 			continue;
-		agent__node_memory__init(to);
+		Agent__NodeMemory *to = PB_NEW(a, Agent__NodeMemory, agent__node_memory);
+		if (!to)
+			return -ENOMEM;
 		to->node = node;
 		to->bytes = info.memory;
 		out->memory[out->n_memory++] = to;
@@ -307,8 +304,6 @@ void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req)
 		return;
 	}
 	out.cpus = a ? set_text(a, rp_ids_of(&cpus)) : NULL;
-	if (!out.cpus || put_nodes(a, pipeline_topo(p), &out) || put_node_pages(a, p, &out))
-		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
-	else
-		(void)rpc_reply(req, &out.base);
+	bool full = !out.cpus || put_nodes(a, pipeline_topo(p), &out) || put_node_pages(a, p, &out);
+	agent_answer(req, full ? -ENOMEM : 0, "", &out.base);
 }

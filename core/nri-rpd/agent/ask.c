@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rpd/agent/ask.h"
+#include "core/nri-rpd/agent/call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +17,6 @@
 /* Additional time before the daemon gives up. An agent normally gives up first and states the
  * reason. */
 #define MARGIN_MS 250u
-
-struct question {
-	struct pipeline *pipeline;
-	rp_pod pod;
-};
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
@@ -119,29 +115,18 @@ int agent_decode_list(struct arena *a, const uint8_t *data, size_t n, struct pod
 	return r;
 }
 
-static const char *why_not(const struct rpc_result *result, int decoded)
-{
-	if (result->error == -ETIMEDOUT)
-		return "the agent does not reply";
-	if (result->error == -ECONNRESET || result->error == -ECANCELED)
-		return "the agent disconnected";
-	if (result->error)
-		return result->text;
-	return decoded == -ENOMEM ? "out of memory" : "the agent's reply is invalid";
-}
-
 static void on_pod(const struct rpc_result *result, void *arg)
 {
-	struct question *q = arg;
+	struct agent_call *q = arg;
 	struct pod_devices_desc pod;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ANSWER_ARENA);
 	int r = a ? 0 : -ENOMEM;
 	if (!r && !result->error)
 		r = agent_decode_pod(a, result->payload, result->payload_len, &pod);
 	if (r || result->error)
-		pipeline_devices_fail(q->pipeline, q->pod, why_not(result, r));
+		pipeline_devices_fail(q->pipeline, q->id, agent_call_error(result, r));
 	else
-		pipeline_devices_tell(q->pipeline, q->pod, pod.list, pod.n);
+		pipeline_devices_tell(q->pipeline, q->id, pod.list, pod.n);
 	free(q);
 }
 
@@ -155,7 +140,7 @@ static void on_list(const struct rpc_result *result, void *arg)
 	if (!r && !result->error)
 		r = agent_decode_list(a, result->payload, result->payload_len, &pods, &n);
 	if (r || result->error)
-		pipeline_devices_not_listed(p, why_not(result, r));
+		pipeline_devices_not_listed(p, agent_call_error(result, r));
 	else
 		pipeline_devices_listed(p, pods, n);
 }
@@ -173,15 +158,7 @@ static Agent__PodRequest pod_request(const char *ns, const char *name)
 int agent_ask_pod(struct pipeline *p, struct rpc *rpc, rp_pod pod, const char *ns, const char *name)
 {
 	Agent__PodRequest msg = pod_request(ns, name);
-	struct question *q = malloc(sizeof *q);
-	if (!q)
-		return -ENOMEM;
-	*q = (struct question){p, pod};
-	int r = rpc_call(rpc, AGENT_SERVICE, "GetPod", &msg.base, AGENT_GET_MS + MARGIN_MS, on_pod,
-			 q);
-	if (r)
-		free(q);
-	return r;
+	return agent_call(p, rpc, pod, "GetPod", &msg.base, AGENT_GET_MS + MARGIN_MS, on_pod);
 }
 
 int agent_ask_all(struct pipeline *p, struct rpc *rpc)
@@ -198,31 +175,24 @@ static void on_evicted(const struct rpc_result *result, void *arg)
 		[AGENT__EVICT_OUTCOME__GONE] = EVICT_GONE,
 		[AGENT__EVICT_OUTCOME__DENIED] = EVICT_DENIED,
 	};
-	struct question *q = arg;
+	struct agent_call *q = arg;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ANSWER_ARENA);
 	const Agent__EvictResponse *m = RPC_ANSWER(a, agent__evict_response, result);
 	bool sane = m && (unsigned)m->outcome < sizeof answers / sizeof *answers;
-	pipeline_evict_told(q->pipeline, q->pod, sane ? answers[m->outcome] : EVICT_UNANSWERED,
-			    sane ? m->text : why_not(result, -EBADMSG));
+	pipeline_evict_told(q->pipeline, q->id, sane ? answers[m->outcome] : EVICT_UNANSWERED,
+			    sane ? m->text : agent_call_error(result, -EBADMSG));
 	free(q);
 }
 
 int agent_ask_evict(struct pipeline *p, struct rpc *rpc, const struct pod *pod, int64_t grace_s)
 {
 	Agent__EvictRequest msg = AGENT__EVICT_REQUEST__INIT;
-	struct question *q = malloc(sizeof *q);
-	if (!q)
-		return -ENOMEM;
-	*q = (struct question){p, pod->handle};
 	msg.namespace_ = pod->ns;
 	msg.name = pod->name;
 	msg.uid = pod->uid;
 	msg.grace_s = grace_s;
-	int r = rpc_call(rpc, AGENT_SERVICE, "Evict", &msg.base, AGENT_EVICT_TIMEOUT_MS, on_evicted,
-			 q);
-	if (r)
-		free(q);
-	return r;
+	return agent_call(p, rpc, pod->handle, "Evict", &msg.base, AGENT_EVICT_TIMEOUT_MS,
+			  on_evicted);
 }
 
 void agent_tell_ended(struct rpc *rpc, const char *ns, const char *name)

@@ -179,12 +179,11 @@ void agent_serve_list_claims(struct pipeline *p, struct rpc_request *req)
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, LIST_ARENA);
 	struct cache *cache = pipeline_cache(p);
 	Agent__ListClaimsResponse out = AGENT__LIST_CLAIMS_RESPONSE__INIT;
-	Agent__Claim *list = NULL;
 	size_t n = 0;
 	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next)
 		n += ctr->device != NULL;
+	Agent__Claim *list = a ? arena_array(a, n + 1, sizeof *list) : NULL;
 	out.claims = a ? arena_array(a, n + 1, sizeof(Agent__Claim *)) : NULL;
-	list = a ? arena_array(a, n + 1, sizeof *list) : NULL;
 	if (!out.claims || !list) {
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decodes pushed configurations, passes them to the pipeline, and answers with their problems. */
 #include "core/nri-rpd/agent/config.h"
+#include "core/nri-rpd/agent/call.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,7 @@
 /* Returns true if a word may be part of a source's name, which appears in messages. */
 static bool good_word(const char *text)
 {
-	size_t len = strnlen(text, AGENT_NAME_MAX);
-	if (!len || len == AGENT_NAME_MAX)
-		return false;
-	for (const char *c = text; *c; c++)
-		if (*c <= ' ' || *c > '~')
-			return false;
-	return true;
+	return agent_name_valid(text, AGENT_NAME_MAX - 1);
 }
 
 static bool good_object(const Agent__SetConfigRequest *m)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rpd/agent/node.h"
+#include "core/nri-rpd/agent/call.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,18 +18,6 @@
 #define NODE_ARENA (8u * AGENT_NODE_MAX)
 
 /* ---- lists ----------------------------------------------------------------------------------- */
-
-/* Returns true if a name of a label, annotation, taint or resource is printable ASCII. */
-static bool good_key(const char *key)
-{
-	size_t len = strnlen(key, AGENT_NAME_MAX + 1);
-	if (!len || len > AGENT_NAME_MAX)
-		return false;
-	for (const char *c = key; *c; c++)
-		if (*c <= ' ' || *c > '~')
-			return false;
-	return true;
-}
 
 static int cmp_kv(const void *a, const void *b)
 {
@@ -66,7 +55,7 @@ static int take_pairs(struct arena *a, Agent__Pair *const *from, size_t n, const
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		if (!good_key(from[i]->key))
+		if (!agent_name_valid(from[i]->key, AGENT_NAME_MAX))
 			return -EINVAL;
 		list[i] = (struct kv){from[i]->key, from[i]->value};
 	}
@@ -84,7 +73,7 @@ static int take_amounts(struct arena *a, Agent__Amount *const *from, size_t n,
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		if (!good_key(from[i]->name) || from[i]->amount < 0)
+		if (!agent_name_valid(from[i]->name, AGENT_NAME_MAX) || from[i]->amount < 0)
 			return -EINVAL;
 		list[i] = (struct node_amount){from[i]->name, from[i]->amount};
 	}
@@ -102,7 +91,8 @@ static int take_taints(struct arena *a, const Agent__SetNodeRequest *m, struct n
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_taints; i++) {
 		const Agent__Taint *t = m->taints[i];
-		if (!good_key(t->key) || !good_key(t->effect))
+		if (!agent_name_valid(t->key, AGENT_NAME_MAX) ||
+		    !agent_name_valid(t->effect, AGENT_NAME_MAX))
 			return -EINVAL;
 		list[i] = (struct node_taint){t->key, t->value, t->effect};
 	}
@@ -124,7 +114,7 @@ int agent_decode_node(struct arena *a, const uint8_t *data, size_t n,
 		return -EBADMSG;
 	if (!node)
 		return -ENOMEM;
-	if (!good_key(m->name))
+	if (!agent_name_valid(m->name, AGENT_NAME_MAX))
 		return -EINVAL;
 	node->name = m->name;
 	node->uid = m->uid;
@@ -156,17 +146,14 @@ void agent_serve_node(struct pipeline *p, struct rpc_request *req)
 		return;
 	}
 	int r = a ? agent_decode_node(a, req->payload, req->payload_len, &node) : -ENOMEM;
-	if (r == -ENOMEM)
-		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
-	else if (r == -E2BIG)
+	if (r == -E2BIG) {
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED,
 				      "the Node is larger than %u bytes, or one of its lists is "
 				      "longer than %u",
 				      AGENT_NODE_MAX, AGENT_NODE_ITEMS_MAX);
-	else if (r)
-		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "not a Node");
-	else {
-		pipeline_node_take(p, TAKE(a), node);
-		(void)rpc_reply(req, NULL);
+		return;
 	}
+	if (!r)
+		pipeline_node_take(p, TAKE(a), node);
+	agent_answer(req, r, "not a Node", NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rpd/agent/plugins.h"
+#include "core/nri-rpd/agent/call.h"
 
 #include <stdlib.h>
 
@@ -53,12 +54,7 @@ void agent_serve_plugins(struct pipeline *p, struct rpc_request *req)
 	int r = m ? read_plugins(m, list) : -EBADMSG;
 	if (!r)
 		r = pipeline_plugins_set(p, list, (uint32_t)m->n_plugins);
-	if (r == -ENOMEM)
-		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
-	else if (r)
-		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "not a list of plugins");
-	else
-		(void)rpc_reply(req, NULL);
+	agent_answer(req, r, "not a list of plugins", NULL);
 }
 
 static void add_gone(const char *uid, void *arg)
@@ -110,22 +106,12 @@ void agent_serve_check_pods(struct pipeline *p, struct rpc_request *req)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-struct question {
-	struct pipeline *pipeline;
-	uint32_t serial;
-};
-
-static void plugins_failed(const struct question *q, const struct rpc_result *result,
-			   const char *otherwise)
+static void plugins_failed(const struct agent_call *q, const struct rpc_result *result)
 {
 	bool late = result->error == -ETIMEDOUT ||
 		    (result->error == -EREMOTEIO && result->code == TTRPC_DEADLINE_EXCEEDED);
-	const char *why = result->error == -ETIMEDOUT ? "the agent does not reply"
-			  : result->error == -ECONNRESET || result->error == -ECANCELED
-				  ? "the agent disconnected"
-			  : result->error ? result->text
-					  : otherwise;
-	pipeline_plugins_failed(q->pipeline, q->serial, late, why);
+	pipeline_plugins_failed(q->pipeline, (uint32_t)q->id, late,
+				agent_call_error(result, -EBADMSG));
 }
 
 static int read_hints(struct arena *a, const Agent__Hints *m, struct plugin_hints *ret)
@@ -176,69 +162,66 @@ int agent_decode_hints(struct arena *a, const uint8_t *data, size_t n, struct pl
 
 static void on_hints(const struct rpc_result *result, void *arg)
 {
-	struct question *q = arg;
-	struct arena *a = pipeline_plugins_arena(q->pipeline, q->serial);
+	struct agent_call *q = arg;
+	struct arena *a = pipeline_plugins_arena(q->pipeline, (uint32_t)q->id);
 	struct plugin_hints *list;
 	uint32_t n;
 	if (!a || result->error ||
 	    agent_decode_hints(a, result->payload, result->payload_len, &list, &n))
-		plugins_failed(q, result, "the agent's reply is invalid");
+		plugins_failed(q, result);
 	else
-		pipeline_plugins_hinted(q->pipeline, q->serial, list, n);
+		pipeline_plugins_hinted(q->pipeline, (uint32_t)q->id, list, n);
 	free(q);
 }
 
 static void on_allocated(const struct rpc_result *result, void *arg)
 {
-	struct question *q = arg;
-	struct arena *a = pipeline_plugins_arena(q->pipeline, q->serial);
+	struct agent_call *q = arg;
+	struct arena *a = pipeline_plugins_arena(q->pipeline, (uint32_t)q->id);
 	const Agent__PluginAllocateResponse *m =
 		RPC_ANSWER(a, agent__plugin_allocate_response, result);
 	const Grants__Grants *grants;
 	struct err err = ERR_INIT;
 	if (!m || grants_unpack(a, m->grants.data, m->grants.len, &grants, &err))
-		plugins_failed(q, result, "the agent's reply is invalid");
+		plugins_failed(q, result);
 	else
-		pipeline_plugins_allocated(q->pipeline, q->serial, grants);
+		pipeline_plugins_allocated(q->pipeline, (uint32_t)q->id, grants);
 	free(q);
 }
 
 static void on_ready(const struct rpc_result *result, void *arg)
 {
-	struct question *q = arg;
+	struct agent_call *q = arg;
 	if (result->error)
-		plugins_failed(q, result, "");
+		plugins_failed(q, result);
 	else
-		pipeline_plugins_ready(q->pipeline, q->serial);
+		pipeline_plugins_ready(q->pipeline, (uint32_t)q->id);
 	free(q);
 }
 
 static int fill_pairs(struct arena *a, const struct kv *from, uint32_t n, Agent__Pair ***ret,
 		      size_t *ret_n)
 {
-	Agent__Pair *list = arena_array(a, n + 1, sizeof *list);
 	*ret = arena_array(a, n + 1, sizeof **ret);
-	if (!list || !*ret)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		agent__pair__init(&list[i]);
-		list[i].key = (char *)(uintptr_t)from[i].key;
-		list[i].value = (char *)(uintptr_t)from[i].value;
-		(*ret)[i] = &list[i];
+	for (uint32_t i = 0; *ret && i < n; i++) {
+		Agent__Pair *pair = (*ret)[i] = PB_NEW(a, Agent__Pair, agent__pair);
+		if (!pair)
+			return -ENOMEM;
+		pair->key = (char *)(uintptr_t)from[i].key;
+		pair->value = (char *)(uintptr_t)from[i].value;
 	}
 	*ret_n = n;
-	return 0;
+	return *ret ? 0 : -ENOMEM;
 }
 
 static int fill_hint(struct arena *a, const struct plugin_wanted *from, Agent__Wanted *to)
 {
 	if (!from->chosen)
 		return 0;
-	to->hint = arena_zero(a, Agent__Hint);
+	to->hint = PB_NEW(a, Agent__Hint, agent__hint);
 	uint32_t *nodes = arena_array(a, rp_ids_count(from->nodes) + 1, sizeof *nodes);
 	if (!to->hint || !nodes)
 		return -ENOMEM;
-	agent__hint__init(to->hint);
 	to->hint->preferred = from->preferred;
 	to->hint->nodes = nodes;
 	RP_IDS_EACH (node, from->nodes)
@@ -248,19 +231,20 @@ static int fill_hint(struct arena *a, const struct plugin_wanted *from, Agent__W
 
 static int fill_wanted(struct arena *a, const struct plugin_question *q, Agent__PluginRequest *m)
 {
-	Agent__Wanted *list = arena_array(a, q->n_wanted + 1, sizeof *list);
 	m->wanted = arena_array(a, q->n_wanted + 1, sizeof *m->wanted);
-	int r = list && m->wanted ? 0 : -ENOMEM;
+	int r = m->wanted ? 0 : -ENOMEM;
 	for (uint32_t i = 0; !r && i < q->n_wanted; i++) {
 		const struct plugin_wanted *w = &q->wanted[i];
-		agent__wanted__init(&list[i]);
-		list[i].container = (char *)(uintptr_t)w->ctr;
-		list[i].kind = (Agent__PluginContainer)w->kind; /* the numbers are equal */
-		list[i].index = w->index;
-		list[i].resource = (char *)(uintptr_t)w->resource;
-		list[i].amount = w->amount;
-		r = fill_hint(a, w, &list[i]);
-		m->wanted[m->n_wanted++] = &list[i];
+		Agent__Wanted *to = m->wanted[i] = PB_NEW(a, Agent__Wanted, agent__wanted);
+		if (!to)
+			return -ENOMEM;
+		to->container = (char *)(uintptr_t)w->ctr;
+		to->kind = (Agent__PluginContainer)w->kind; /* the numbers are equal */
+		to->index = w->index;
+		to->resource = (char *)(uintptr_t)w->resource;
+		to->amount = w->amount;
+		r = fill_hint(a, w, to);
+		m->n_wanted++;
 	}
 	return r;
 }
@@ -270,27 +254,21 @@ static int plugins_ask(const struct plugin_link *l, const struct plugin_question
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
 	Agent__PluginRequest m = AGENT__PLUGIN_REQUEST__INIT;
-	struct question *question = malloc(sizeof *question);
-	int r = a && question ? fill_wanted(a, q, &m) : -ENOMEM;
+	int r = a ? fill_wanted(a, q, &m) : -ENOMEM;
 	if (!r)
 		r = fill_pairs(a, q->labels, q->n_labels, &m.labels, &m.n_labels);
 	if (!r)
 		r = fill_pairs(a, q->annotations, q->n_annotations, &m.annotations,
 			       &m.n_annotations);
-	if (!r) {
-		*question = (struct question){l->pipeline, q->serial};
-		m.uid = (char *)(uintptr_t)q->uid;
-		m.namespace_ = (char *)(uintptr_t)q->ns;
-		m.name = (char *)(uintptr_t)q->name;
-		m.qos = (char *)(uintptr_t)q->qos;
-		/* Leave time for the request to reach the agent and for the answer to return. */
-		m.timeout_ms =
-			q->timeout_ms > 2 * MARGIN_MS ? q->timeout_ms - MARGIN_MS : q->timeout_ms;
-		r = rpc_call(l->rpc, AGENT_SERVICE, method, &m.base, q->timeout_ms, done, question);
-	}
 	if (r)
-		free(question);
-	return r;
+		return r;
+	m.uid = (char *)(uintptr_t)q->uid;
+	m.namespace_ = (char *)(uintptr_t)q->ns;
+	m.name = (char *)(uintptr_t)q->name;
+	m.qos = (char *)(uintptr_t)q->qos;
+	/* Leave time for the request to reach the agent and for the answer to return. */
+	m.timeout_ms = q->timeout_ms > 2 * MARGIN_MS ? q->timeout_ms - MARGIN_MS : q->timeout_ms;
+	return agent_call(l->pipeline, l->rpc, q->serial, method, &m.base, q->timeout_ms, done);
 }
 
 static int ask_hints(void *arg, const struct plugin_question *q)

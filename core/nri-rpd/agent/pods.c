@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rpd/agent/pods.h"
+#include "core/nri-rpd/agent/call.h"
 
 #include <string.h>
 
@@ -13,18 +14,6 @@
 
 #define ARENA_BLOCK (16u << 10)
 #define PODS_ARENA (8u * AGENT_SET_PODS_MAX)
-
-/* Returns true if a name is printable ASCII. */
-static bool good_name(const char *name)
-{
-	size_t len = strnlen(name, AGENT_NAME_MAX);
-	if (!len || len >= AGENT_NAME_MAX)
-		return false;
-	for (const char *c = name; *c; c++)
-		if (*c <= ' ' || *c > '~')
-			return false;
-	return true;
-}
 
 /* ---- amounts --------------------------------------------------------------------------------- */
 
@@ -52,7 +41,7 @@ static int take_amounts(Agent__Amount *const *from, size_t n, bool limit, struct
 	if (n > FEED_AMOUNTS_MAX)
 		return -E2BIG;
 	for (size_t i = 0; i < n; i++) {
-		if (!good_name(from[i]->name) || from[i]->amount < 0 ||
+		if (!agent_name_valid(from[i]->name, AGENT_NAME_MAX - 1) || from[i]->amount < 0 ||
 		    from[i]->amount > FEED_AMOUNT_MAX)
 			return -EINVAL;
 		int64_t *to = amount_of(c, extended, from[i]->name, limit);
@@ -98,7 +87,7 @@ static int take_ctr(struct arena *a, const Agent__PodContainer *m, struct fed_ct
 	if (!extended)
 		return -ENOMEM;
 	*ret = (struct fed_ctr){.name = m->name, .kind = kind_of(m->kind), .extended = extended};
-	if (!good_name(m->name))
+	if (!agent_name_valid(m->name, AGENT_NAME_MAX - 1))
 		return -EINVAL;
 	int r = take_amounts(m->requests, m->n_requests, false, ret, extended);
 	if (!r)
@@ -166,8 +155,10 @@ static int take_pod(struct arena *a, const Agent__FedPod *m, struct fed_pod *ret
 				.priority = m->priority,
 				.ended = m->ended,
 				.ctrs = ctrs};
-	if (!good_name(m->uid) || !good_name(m->namespace_) || !good_name(m->name) ||
-	    (*m->owner && !good_name(m->owner)))
+	if (!agent_name_valid(m->uid, AGENT_NAME_MAX - 1) ||
+	    !agent_name_valid(m->namespace_, AGENT_NAME_MAX - 1) ||
+	    !agent_name_valid(m->name, AGENT_NAME_MAX - 1) ||
+	    (*m->owner && !agent_name_valid(m->owner, AGENT_NAME_MAX - 1)))
 		return -EINVAL;
 	for (size_t i = 0; i < m->n_containers; i++) {
 		int r = take_ctr(a, m->containers[i], &ctrs[i]);
@@ -222,16 +213,13 @@ void agent_serve_pods(struct pipeline *p, struct rpc_request *req)
 		return;
 	}
 	int r = a ? agent_decode_pods(a, req->payload, req->payload_len, &m) : -ENOMEM;
-	if (r == -EBADMSG) {
-		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "not a list of pods");
-	} else if (r == -E2BIG) {
+	if (r == -E2BIG) {
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED,
 				      "more than %u bytes or %u pods", AGENT_SET_PODS_MAX,
 				      FEED_PODS_MAX);
-	} else if (r) {
-		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
-	} else {
-		pipeline_feed_take(p, &m);
-		(void)rpc_reply(req, NULL);
+		return;
 	}
+	if (!r)
+		pipeline_feed_take(p, &m);
+	agent_answer(req, r, "not a list of pods", NULL);
 }

@@ -88,6 +88,10 @@ static void *publisher_add(struct composing *c, struct list *l, size_t size)
 	return item;
 }
 
+/* Sets a list of a message. */
+#define PUBLISHER_SET(to, member, list)                                                            \
+	((to)->member = (void *)(list).items, (to)->n_##member = (list).n)
+
 static char *publisher_keep(struct composing *c, const char *text)
 {
 	char *copy = arena_strdup(c->arena, text ? text : "");
@@ -190,12 +194,10 @@ static void on_device_limits(void *ctx, int64_t min, int64_t max)
 	const struct list *l = c->device ? &c->device->capacity : NULL;
 	if (!l || !l->n || min < 0 || (max && max < min))
 		return; /* the module has a bug, and the capacity has the usual limits */
-	Agent__Limits *limits = arena_zero(c->arena, Agent__Limits);
-	if (!limits) {
-		c->failed = true;
+	Agent__Limits *limits = PB_NEW(c->arena, Agent__Limits, agent__limits);
+	c->failed |= !limits;
+	if (!limits)
 		return;
-	}
-	agent__limits__init(limits);
 	limits->min = min;
 	limits->max = max;
 	((Agent__Amount *)l->items[l->n - 1])->limits = limits;
@@ -245,14 +247,11 @@ static void add_devices(struct publisher *u, struct composing *c, Agent__Publish
 		log_error("no devices of claims are published: %s", err_text(&err, r));
 		return;
 	}
-	m->devices = (Agent__Device **)c->devices.items;
-	m->n_devices = c->devices.n;
+	PUBLISHER_SET(m, devices, c->devices);
 	for (size_t i = 0; i < c->devices.n; i++) {
 		struct device *d = c->devices.items[i];
-		d->msg.capacity = (Agent__Amount **)d->capacity.items;
-		d->msg.n_capacity = d->capacity.n;
-		d->msg.attributes = (Agent__DeviceAttribute **)d->attributes.items;
-		d->msg.n_attributes = d->attributes.n;
+		PUBLISHER_SET(&d->msg, capacity, d->capacity);
+		PUBLISHER_SET(&d->msg, attributes, d->attributes);
 	}
 }
 
@@ -295,29 +294,19 @@ static void add_wishes(struct composing *c, const struct node_wish *all)
 
 static void publisher_finish(struct composing *c, Agent__PublishedRequest *m)
 {
-	m->labels = (Agent__Pair **)c->labels.items;
-	m->n_labels = c->labels.n;
-	m->annotations = (Agent__Pair **)c->annotations.items;
-	m->n_annotations = c->annotations.n;
-	m->taints = (Agent__Taint **)c->taints.items;
-	m->n_taints = c->taints.n;
-	m->resources = (Agent__Amount **)c->resources.items;
-	m->n_resources = c->resources.n;
-	m->zones = (Agent__Zone **)c->zones.items;
-	m->n_zones = c->zones.n;
+	PUBLISHER_SET(m, labels, c->labels);
+	PUBLISHER_SET(m, annotations, c->annotations);
+	PUBLISHER_SET(m, taints, c->taints);
+	PUBLISHER_SET(m, resources, c->resources);
+	PUBLISHER_SET(m, zones, c->zones);
+	PUBLISHER_SET(m, extended, c->extended);
+	PUBLISHER_SET(m, owned, c->patterns);
 	for (size_t i = 0; i < c->zones.n; i++) {
 		struct zone *z = c->zones.items[i];
-		z->msg.resources = (Agent__ZoneResource **)z->resources.items;
-		z->msg.n_resources = z->resources.n;
-		z->msg.attributes = (Agent__Attribute **)z->attributes.items;
-		z->msg.n_attributes = z->attributes.n;
-		z->msg.costs = (Agent__Cost **)z->costs.items;
-		z->msg.n_costs = z->costs.n;
+		PUBLISHER_SET(&z->msg, resources, z->resources);
+		PUBLISHER_SET(&z->msg, attributes, z->attributes);
+		PUBLISHER_SET(&z->msg, costs, z->costs);
 	}
-	m->extended = (Agent__Amount **)c->extended.items;
-	m->n_extended = c->extended.n;
-	m->owned = (char **)c->patterns.items;
-	m->n_owned = c->patterns.n;
 }
 
 /* Composes the message. Data that a policy does not report is empty; data that it fails to report

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rpd/agent/state.h"
+#include "core/nri-rpd/agent/call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +50,5 @@ void agent_serve_state(struct pipeline *p, struct rpc_request *req)
 		return;
 	}
 	state_fill(s, m);
-	if (pipeline_cluster_told(p, s))
-		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
-	else
-		(void)rpc_reply(req, NULL);
+	agent_answer(req, pipeline_cluster_told(p, s), "", NULL);
 }
