@@ -17,11 +17,9 @@
 #define NO_PUNIT UINT16_MAX
 
 struct punit {
-	uint32_t package, id, cpu, level; /* cpu: the lowest one */
-	uint32_t supported, enabled, priority;
-	uint32_t n_buckets, buckets[RP_SST_BUCKETS];
-	struct rp_clos clos[RP_CLOS_COUNT];
+	struct rp_sst_punit info; /* without its sets, which are below */
 	struct rp_idset cpus, bf;
+	uint32_t cpu; /* the lowest one */
 	uint64_t bf_cores;
 	bool valid;
 };
@@ -56,14 +54,20 @@ size_t sst_size(const struct topo *t)
 
 /* ---- CPUs and punits ------------------------------------------------------------------------- */
 
+static bool comes_after(const struct rp_sst_punit *a, const struct rp_sst_punit *b)
+{
+	return a->package_id > b->package_id ||
+	       (a->package_id == b->package_id && a->punit_id > b->punit_id);
+}
+
 /* Finds or inserts a punit in ascending order. NULL: out of memory, or too many. */
 static struct punit *punit_of(struct sst *s, uint32_t package, uint32_t id)
 {
+	const struct rp_sst_punit key = {.package_id = package, .punit_id = id};
 	uint32_t i = s->n_punits;
-	while (i && (s->punits[i - 1].package > package ||
-		     (s->punits[i - 1].package == package && s->punits[i - 1].id >= id)))
+	while (i && !comes_after(&key, &s->punits[i - 1].info))
 		i--;
-	if (i < s->n_punits && s->punits[i].package == package && s->punits[i].id == id)
+	if (i < s->n_punits && !comes_after(&s->punits[i].info, &key))
 		return &s->punits[i];
 	if (s->n_punits == SST_PUNITS_MAX)
 		return NULL;
@@ -73,8 +77,7 @@ static struct punit *punit_of(struct sst *s, uint32_t package, uint32_t id)
 	s->punits = grown;
 	memmove(grown + i + 1, grown + i, (s->n_punits - i) * sizeof *grown);
 	memset(grown + i, 0, sizeof *grown);
-	grown[i].package = package;
-	grown[i].id = id;
+	grown[i].info = key;
 	grown[i].cpu = RP_IDSET_NONE;
 	s->n_punits++;
 	return &grown[i];
@@ -131,15 +134,15 @@ static void drop_invalid(struct topo *t, struct sst *s)
 static void sort_buckets(struct punit *p, const uint32_t cores[RP_SST_BUCKETS])
 {
 	uint32_t n_cpus = rp_ids_count(rp_ids_of(&p->cpus));
-	p->n_buckets = 0;
+	p->info.n_buckets = 0;
 	for (uint32_t i = 0; i < RP_SST_BUCKETS; i++) {
-		uint32_t n = cores[i] < n_cpus ? cores[i] : n_cpus, at = p->n_buckets;
+		uint32_t n = cores[i] < n_cpus ? cores[i] : n_cpus, at = p->info.n_buckets;
 		if (!n)
 			continue;
-		for (; at && p->buckets[at - 1] > n; at--)
-			p->buckets[at] = p->buckets[at - 1];
-		p->buckets[at] = n;
-		p->n_buckets++;
+		for (; at && p->info.hp_cores[at - 1] > n; at--)
+			p->info.hp_cores[at] = p->info.hp_cores[at - 1];
+		p->info.hp_cores[at] = n;
+		p->info.n_buckets++;
 	}
 }
 
@@ -153,15 +156,15 @@ static int read_punit(const struct sst_device *d, struct topo *t, struct sst *s,
 		r = d->ops->state(d, &at, &state);
 	if (r)
 		return r;
-	p->supported = state.supported;
-	p->enabled = state.enabled & state.supported;
-	p->priority = state.priority;
-	if (p->supported & RP_SST_TF)
+	p->info.supported = state.supported;
+	p->info.enabled = state.enabled & state.supported;
+	p->info.priority = state.priority;
+	if (p->info.supported & RP_SST_TF)
 		r = d->ops->buckets(d, &at, state.level, cores);
-	if (!r && (p->supported & RP_SST_BF))
+	if (!r && (p->info.supported & RP_SST_BF))
 		r = d->ops->bf_cores(d, &at, state.level, &p->bf_cores);
-	for (uint32_t i = 0; !r && (p->supported & RP_SST_CP) && i < RP_CLOS_COUNT; i++)
-		r = d->ops->get_clos(d, &at, i, &p->clos[i]);
+	for (uint32_t i = 0; !r && (p->info.supported & RP_SST_CP) && i < RP_CLOS_COUNT; i++)
+		r = d->ops->get_clos(d, &at, i, &p->info.clos[i]);
 	if (r)
 		return r;
 	sort_buckets(p, cores);
@@ -177,7 +180,7 @@ static int read_punit(const struct sst_device *d, struct topo *t, struct sst *s,
 static int read_classes(const struct sst_device *d, struct topo *t, struct sst *s,
 			const struct punit *p)
 {
-	struct sst_place at = {.package = p->package, .punit = p->id};
+	struct sst_place at = {.package = p->info.package_id, .punit = p->info.punit_id};
 	RP_IDS_EACH (cpu, rp_ids_of(&p->cpus)) {
 		uint16_t i = topo_cpu_index(t, cpu);
 		struct rp_ids threads =
@@ -220,10 +223,11 @@ static int read_device(const struct sst_device *d, struct topo *t, struct sst *s
 	for (uint32_t i = 0; i < s->n_punits; i++) {
 		struct punit *p = &s->punits[i];
 		r = read_punit(d, t, s, p);
-		if (!r && (p->supported & RP_SST_CP))
+		if (!r && (p->info.supported & RP_SST_CP))
 			r = read_classes(d, t, s, p);
 		if (r) {
-			give_up(s, "/" ISST_PATH ": package %u, punit %u: %s", p->package, p->id,
+			give_up(s, "/" ISST_PATH ": package %u, punit %u: %s", p->info.package_id,
+				p->info.punit_id,
 				r == -ENOTSUP ? "the firmware is too old" : strerror(-r));
 			return r;
 		}
@@ -299,12 +303,6 @@ static bool is_of(const struct topo *t, const struct rp_sst_punit *p)
 	return true;
 }
 
-static bool comes_after(const struct rp_sst_punit *a, const struct rp_sst_punit *b)
-{
-	return a->package_id > b->package_id ||
-	       (a->package_id == b->package_id && a->punit_id > b->punit_id);
-}
-
 static int put_punit(struct topo *t, struct sst *s, const struct rp_sst_punit *info,
 		     const uint8_t *clos, uint32_t n_clos)
 {
@@ -312,16 +310,9 @@ static int put_punit(struct topo *t, struct sst *s, const struct rp_sst_punit *i
 	struct punit *p = &s->punits[n];
 	if (!is_of(t, info))
 		return -EINVAL;
-	p->package = info->package_id;
-	p->id = info->punit_id;
+	p->info = *info;
 	p->cpu = rp_ids_first(info->cpus);
-	p->supported = info->supported;
-	p->enabled = info->enabled;
-	p->priority = info->priority;
-	p->n_buckets = info->n_buckets;
 	p->valid = true;
-	memcpy(p->buckets, info->hp_cores, sizeof p->buckets);
-	memcpy(p->clos, info->clos, sizeof p->clos);
 	rp_idset_copy(&p->cpus, info->cpus);
 	rp_idset_copy(&p->bf, info->bf_cpus);
 	RP_IDS_EACH (cpu, info->cpus) {
@@ -381,18 +372,9 @@ int sst_punit(struct topo *t, uint32_t index, struct rp_sst_punit *out)
 	if (!s || index >= s->n_punits)
 		return -ENOENT;
 	const struct punit *p = &s->punits[index];
-	struct rp_sst_punit info = {
-		.package_id = p->package,
-		.punit_id = p->id,
-		.supported = p->supported,
-		.enabled = p->enabled,
-		.priority = p->priority,
-		.n_buckets = p->n_buckets,
-		.cpus = rp_ids_of(&p->cpus),
-		.bf_cpus = rp_ids_of(&p->bf),
-	};
-	memcpy(info.hp_cores, p->buckets, sizeof info.hp_cores);
-	memcpy(info.clos, p->clos, sizeof info.clos);
+	struct rp_sst_punit info = p->info;
+	info.cpus = rp_ids_of(&p->cpus);
+	info.bf_cpus = rp_ids_of(&p->bf);
 	sized_fill(out, &info, sizeof info);
 	return 0;
 }

@@ -2,6 +2,9 @@
 /* Speed Select by TPMI: each punit of a package is a separate instance. */
 #include "core/lib/topo/sst_impl.h"
 
+/* Members of a command that address the punit. */
+#define PUNIT(at) .package = (uint8_t)(at)->package, .punit = (uint8_t)(at)->punit
+
 static void locate(uint32_t physical, struct sst_place *at)
 {
 	at->core = ISST_TPMI_CORE(physical);
@@ -20,14 +23,14 @@ static int check(const struct sst_device *d, const struct sst_place *at)
 static int sst_tpmi_levels(const struct sst_device *d, const struct sst_place *at,
 			   struct isst_levels *ret)
 {
-	*ret = (struct isst_levels){.package = (uint8_t)at->package, .punit = (uint8_t)at->punit};
+	*ret = (struct isst_levels){PUNIT(at)};
 	return sst_command(d, ISST_LEVELS, ret);
 }
 
 static int state(const struct sst_device *d, const struct sst_place *at, struct sst_state *ret)
 {
 	struct isst_levels l;
-	struct isst_core_power cp = {.package = (uint8_t)at->package, .punit = (uint8_t)at->punit};
+	struct isst_core_power cp = {PUNIT(at)};
 	int r = sst_tpmi_levels(d, at, &l);
 	if (!r)
 		r = sst_command(d, ISST_CORE_POWER, &cp);
@@ -48,9 +51,7 @@ static int state(const struct sst_device *d, const struct sst_place *at, struct 
 static int buckets(const struct sst_device *d, const struct sst_place *at, uint32_t level,
 		   uint32_t cores[RP_SST_BUCKETS])
 {
-	struct isst_tf_info info = {.package = (uint8_t)at->package,
-				    .punit = (uint8_t)at->punit,
-				    .level = (uint16_t)level};
+	struct isst_tf_info info = {PUNIT(at), .level = (uint16_t)level};
 	int r = sst_command(d, ISST_TF_INFO, &info);
 	for (uint32_t i = 0; i < RP_SST_BUCKETS; i++)
 		cores[i] = i < info.n_buckets ? info.cores[i] : 0;
@@ -60,10 +61,7 @@ static int buckets(const struct sst_device *d, const struct sst_place *at, uint3
 static int bf_cores(const struct sst_device *d, const struct sst_place *at, uint32_t level,
 		    uint64_t *ret_mask)
 {
-	struct isst_cpu_mask m = {.package = (uint8_t)at->package,
-				  .punit = (uint8_t)at->punit,
-				  .level = (uint8_t)level,
-				  .by_core = 1};
+	struct isst_cpu_mask m = {PUNIT(at), .level = (uint8_t)level, .by_core = 1};
 	int r = sst_command(d, ISST_BF_MASK, &m);
 	*ret_mask = m.mask;
 	return r;
@@ -72,9 +70,7 @@ static int bf_cores(const struct sst_device *d, const struct sst_place *at, uint
 static int get_clos(const struct sst_device *d, const struct sst_place *at, uint32_t clos,
 		    struct rp_clos *ret)
 {
-	struct isst_clos_param p = {.package = (uint8_t)at->package,
-				    .punit = (uint8_t)at->punit,
-				    .clos = (uint8_t)clos};
+	struct isst_clos_param p = {PUNIT(at), .clos = (uint8_t)clos};
 	int r = sst_command(d, ISST_CLOS_PARAM, &p);
 	*ret = (struct rp_clos){.min_mhz = p.min_mhz, .max_mhz = p.max_mhz, .weight = p.weight};
 	return r;
@@ -85,8 +81,7 @@ static int set_clos(const struct sst_device *d, const struct sst_place *at, uint
 {
 	struct isst_clos_param p = {
 		.set = 1,
-		.package = (uint8_t)at->package,
-		.punit = (uint8_t)at->punit,
+		PUNIT(at),
 		.clos = (uint8_t)clos,
 		.min_mhz = (uint16_t)value->min_mhz,
 		.max_mhz = (uint16_t)value->max_mhz,
@@ -101,8 +96,7 @@ static struct isst_clos_assoc sst_tpmi_assoc(const struct sst_place *at, bool se
 		.n = 1,
 		.set = set,
 		.by_core = 1,
-		.package = (uint8_t)at->package,
-		.punit = (uint8_t)at->punit,
+		PUNIT(at),
 		.core = (uint16_t)at->core,
 		.clos = (uint16_t)clos,
 	};
@@ -127,8 +121,7 @@ static int set_cp(const struct sst_device *d, const struct sst_place *at, bool o
 {
 	struct isst_core_power cp = {
 		.set = 1,
-		.package = (uint8_t)at->package,
-		.punit = (uint8_t)at->punit,
+		PUNIT(at),
 		.enable = on,
 		.priority = (uint8_t)priority,
 	};
@@ -143,8 +136,7 @@ static int set_tf(const struct sst_device *d, const struct sst_place *at, bool o
 		return r;
 	/* Leave base frequency (BF) unchanged. */
 	struct isst_feature f = {
-		.package = (uint8_t)at->package,
-		.punit = (uint8_t)at->punit,
+		PUNIT(at),
 		.features = (uint8_t)((l.features & FEATURE_BF) | (on ? FEATURE_TF : 0u)),
 	};
 	return sst_command(d, ISST_SET_FEATURE, &f);
