@@ -19,10 +19,8 @@
 
 static int cases_abi_config(struct check *c, struct err *err)
 {
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	int bad = rig_open(&r, c, NULL, err);
-	bad = bad ? bad : rig_create(&r, err);
-	bad = bad ? bad : rig_commit(&r, c->conf, err);
+	int bad = rig_create(c->rig, err);
+	bad = bad ? bad : rig_commit(c->rig, c->conf, err);
 	const struct err why = *err;
 	if (bad == RIG_REFUSED)
 		return err_set(err, why.code, "%s%s", why.text,
@@ -65,15 +63,10 @@ static int cases_abi_table(struct check *c, struct err *err)
  * with a reason. */
 static int no_section(struct check *c, struct err *err)
 {
-	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct rp_plan *plan;
-	int bad = rig_open(&r, c, NULL, err);
-	bad = bad ? bad : rig_create(&r, err);
-	if (bad)
-		return bad;
-	bad = instance_prepare(r.instance, NULL, &plan, err);
+	int bad = instance_prepare(c->rig->instance, NULL, &plan, err);
 	if (!bad) {
-		instance_abort(r.instance, plan);
+		instance_abort(c->rig->instance, plan);
 		return 0;
 	}
 	bad = rig_known_code(bad, "prepare", err);
@@ -118,14 +111,9 @@ static int cases_abi_services(struct check *c, struct err *err)
 {
 	static const char *const others[] = {"",  "nri-rp.policy",	  "nri-rp.policy/99",
 					     "x", "nri-rp.controller/99", "com.example.nothing/1"};
-	_cleanup_(rig_close) struct rig r = {.check = c};
 	const struct rp_module *abi = c->module->abi;
-	struct rp_instance *inst;
-	int bad = rig_open(&r, c, NULL, err);
-	bad = bad ? bad : rig_create(&r, err);
-	if (bad)
-		return bad;
-	inst = rig_instance(&r);
+	struct rp_instance *inst = rig_instance(c->rig);
+	int bad = 0;
 	for (unsigned i = 0; !bad && i < sizeof known / sizeof *known; i++)
 		bad = check_service(abi, inst, i, err);
 	for (unsigned i = 0; !bad && i < sizeof others / sizeof *others; i++)
@@ -273,15 +261,15 @@ static int cases_abi_rules(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"abi/config", 0, CASE_SMALL | CASE_GATE, cases_abi_config,
+	{"abi/config", 0, CASE_SMALL | CASE_GATE | CASE_OPEN, cases_abi_config,
 	 "the smallest configuration, or that of --config, is accepted"},
 	{"abi/time", 0, CASE_SMALL | CASE_GATE | CASE_CLOCK, time_of_calls,
 	 "no call takes longer than --slow"},
 	{"abi/table", 0, 0, cases_abi_table, "the table of keys is well-formed"},
 	{"abi/unknown-keys", 0, 0, unknown_keys, "a key outside the table is refused"},
-	{"abi/no-section", 0, CASE_SMALL, no_section,
+	{"abi/no-section", 0, CASE_SMALL | CASE_CREATED, no_section,
 	 "without a section it works with defaults, or names the missing key"},
-	{"abi/services", 0, CASE_SMALL, cases_abi_services,
+	{"abi/services", 0, CASE_SMALL | CASE_CREATED, cases_abi_services,
 	 "unknown services return NULL, known services structs of their size"},
 	{"abi/missing-services", 0, CASE_SMALL | CASE_SLOW, cases_abi_missing,
 	 "without a service of the host it works, or refuses with an error text"},

@@ -130,31 +130,23 @@ static int all_hostile(struct rig *r, const char *key, struct err *err)
 	return balance_exact(at[0], at[1], at[2], 6, what, err);
 }
 
-static int learn_keys(struct check *c, struct shim *s, struct rig *r, struct err *err)
+static int learn_keys(struct churn *churn, struct err *err)
 {
-	struct churn churn;
-	int bad = rig_open(r, c, s, err);
-	bad = bad ? bad : rig_start(r, err);
-	if (bad)
-		return bad;
-	churn_init(&churn, r, c->seed);
-	churn.still = true;
-	bad = churn_run(&churn, 200, err);
-	return bad ? bad : churn_empty(&churn, err);
+	churn->still = true;
+	int bad = churn_run(churn, 200, err);
+	return bad ? bad : churn_empty(churn, err);
 }
 
 static int cases_annotations_annotations(struct check *c, struct err *err)
 {
-	_cleanup_(shim_fini) struct shim s;
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	int bad = shim_init(&s, c);
-	bad = bad ? bad : learn_keys(c, &s, &r, err);
-	if (!bad && !s.n_asked)
+	const struct shim *s = c->rig->shim;
+	int bad = learn_keys(c->churn, err);
+	if (!bad && !s->n_asked)
 		return check_skip(c, "it reads no annotations");
-	for (unsigned k = 0; !bad && k < s.n_asked; k++)
-		bad = all_hostile(&r, s.asked[k], err);
-	for (unsigned k = 0; !bad && k < s.n_asked; k++)
-		check_note(c, "%s", s.asked[k]);
+	for (unsigned k = 0; !bad && k < s->n_asked; k++)
+		bad = all_hostile(c->rig, s->asked[k], err);
+	for (unsigned k = 0; !bad && k < s->n_asked; k++)
+		check_note(c, "%s", s->asked[k]);
 	return bad;
 }
 
@@ -185,15 +177,13 @@ static int own_pairs(struct check *c, const struct shim *s, struct kv **ret, uns
 	return 0;
 }
 
-static int with_pairs(struct check *c, struct shim *s, struct err *err)
+static int with_pairs(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
-	int bad = rig_open(&r, c, s, err);
-	bad = bad ? bad : rig_start(&r, err);
+	int bad = churn_begin(&churn, &r, c, err);
 	if (bad)
 		return bad;
-	churn_init(&churn, &r, c->seed);
 	churn.restart_every = 100;
 	r.log = c->o->reproduce ? c->out : NULL;
 	bad = churn_run(&churn, REQUESTS, err);
@@ -202,19 +192,14 @@ static int with_pairs(struct check *c, struct shim *s, struct err *err)
 
 static int cases_annotations_own(struct check *c, struct err *err)
 {
-	_cleanup_(shim_fini) struct shim s;
 	struct kv *given = c->own;
 	unsigned n_given = c->n_own;
-	int bad = shim_init(&s, c);
-	if (!bad) {
-		_cleanup_(rig_close) struct rig learning = {.check = c};
-		bad = learn_keys(c, &s, &learning, err);
-	}
-	bad = bad ? bad : own_pairs(c, &s, &c->own, &c->n_own);
+	int bad = learn_keys(c->churn, err);
+	bad = bad ? bad : own_pairs(c, c->rig->shim, &c->own, &c->n_own);
 	if (bad)
 		return bad;
 	unsigned n = c->n_own;
-	bad = n ? with_pairs(c, &s, err) : check_skip(c, "it reads no annotations");
+	bad = n ? with_pairs(c, err) : check_skip(c, "it reads no annotations");
 	if (!bad)
 		check_note(c, "%u pairs", n);
 	free(c->own);
@@ -224,10 +209,10 @@ static int cases_annotations_own(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"placement/annotations", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_SEEDS,
-	 cases_annotations_own,
+	{"placement/annotations", RP_KIND_POLICY,
+	 CASE_SMALL | CASE_SLOW | CASE_SEEDS | CASE_STARTED, cases_annotations_own,
 	 "the same with annotations that it reads, or that --annotations lists"},
-	{"faults/annotations", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW,
+	{"faults/annotations", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_STARTED,
 	 cases_annotations_annotations,
 	 "huge, malformed and hostile values of all annotations that it reads; nothing leaks"},
 };

@@ -92,7 +92,9 @@ static int cases_controller_hooks(struct rig *r, struct churn *churn, struct err
 }
 
 /* Runs one instance from creation to stop. */
-static int run_once(struct rig *r, struct churn *churn, bool *ret_started, struct err *err)
+static int run_once(struct rig *r, struct churn *churn,
+		    int (*hooks)(struct rig *r, struct churn *churn, struct err *err),
+		    bool *ret_started, struct err *err)
 {
 	int bad = rig_create(r, err);
 	bad = bad ? bad : rig_commit(r, r->check->conf, err);
@@ -102,7 +104,7 @@ static int run_once(struct rig *r, struct churn *churn, bool *ret_started, struc
 	bad = cases_controller_allowed(started, "start", err);
 	*ret_started = !started;
 	if (!started) {
-		bad = cases_controller_hooks(r, churn, err);
+		bad = hooks(r, churn, err);
 		instance_stop(r->instance);
 	}
 	if (!r->late)
@@ -113,19 +115,12 @@ static int run_once(struct rig *r, struct churn *churn, bool *ret_started, struc
 
 static int cases_controller_lives(struct check *c, bool late, struct err *err)
 {
-	_cleanup_(shim_fini) struct shim s;
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
 	bool started = false;
-	int bad = shim_init(&s, c);
-	bad = bad ? bad : rig_open(&r, c, &s, err);
-	if (bad)
-		return bad;
-	r.late = late;
-	churn_init(&churn, &r, c->seed);
+	int bad = 0;
+	c->rig->late = late;
 	for (unsigned i = 0; !bad && i < ROUNDS; i++) {
-		bad = run_once(&r, &churn, &started, err);
-		bad = bad ? bad : rig_wipe(&r, err);
+		bad = run_once(c->rig, c->churn, cases_controller_hooks, &started, err);
+		bad = bad ? bad : rig_wipe(c->rig, err);
 	}
 	if (!bad && !started)
 		check_note(c, "start() refuses this topology: %s", err->text);
@@ -147,27 +142,23 @@ static int late(struct check *c, struct err *err)
 /* Makes the host's calls fail at every point of the hooks. */
 static int cases_controller_faults(struct check *c, struct err *err)
 {
-	_cleanup_(shim_fini) struct shim s;
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
+	struct rig *r = c->rig;
+	struct shim *s = r->shim;
 	bool started;
 	uint64_t n = 0;
-	int bad = shim_init(&s, c);
-	bad = bad ? bad : rig_open(&r, c, &s, err);
-	if (bad)
-		return bad;
-	s.fail_code = -RP_ENOMEM;
+	int bad;
+	s->fail_code = -RP_ENOMEM;
 	do {
-		churn_init(&churn, &r, c->seed);
-		s.n_calls = 0;
-		s.fired = false;
-		s.fail_at = ++n;
-		bad = run_once(&r, &churn, &started, err);
-		if (bad < 0 && s.fired && rig_known_code(bad, "", NULL) == RIG_REFUSED)
+		churn_init(c->churn, r, c->seed);
+		s->n_calls = 0;
+		s->fired = false;
+		s->fail_at = ++n;
+		bad = run_once(r, c->churn, cases_controller_hooks, &started, err);
+		if (bad < 0 && s->fired && rig_known_code(bad, "", NULL) == RIG_REFUSED)
 			bad = 0; /* an accepted refusal of creation, configuration or reload */
-		rig_destroy(&r);
-		bad = bad ? bad : rig_wipe(&r, err);
-	} while (!bad && s.fired && n < 500);
+		rig_destroy(r);
+		bad = bad ? bad : rig_wipe(r, err);
+	} while (!bad && s->fired && n < 500);
 	if (!bad)
 		check_note(c, "%llu calls", (unsigned long long)n - 1);
 	return bad;
@@ -273,59 +264,39 @@ static int file_hooks(struct rig *r, struct churn *churn, struct err *err)
 	return bad ? bad : rig_finish_jobs(r, err);
 }
 
-static int file_life(struct rig *r, struct churn *churn, bool *ret_started, struct err *err)
-{
-	int bad = rig_create(r, err);
-	bad = bad ? bad : rig_commit(r, r->check->conf, err);
-	if (bad)
-		return bad == RIG_REFUSED ? err->code : bad;
-	int started = instance_start(r->instance, err);
-	bad = cases_controller_allowed(started, "start", err);
-	*ret_started = !started;
-	if (!started) {
-		bad = file_hooks(r, churn, err);
-		instance_stop(r->instance);
-	}
-	bad = bad ? bad : rig_finish_jobs(r, err);
-	rig_destroy(r);
-	bad = bad ? bad : rig_finish_jobs(r, err);
-	return bad ? bad : rig_wipe(r, err);
-}
-
 static int cases_controller_files(struct check *c, struct err *err)
 {
-	_cleanup_(shim_fini) struct shim s;
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	bool started = false;
 	int bad = fixture_node(c->machine, err);
-	bad = bad ? bad : shim_init(&s, c);
-	bad = bad ? bad : rig_open(&r, c, &s, err);
+	bad = bad ? bad : rig_open(&r, c, NULL, err);
 	if (bad)
 		return bad;
 	churn_init(&churn, &r, c->seed);
 	for (unsigned i = 0; !bad && i < FILE_ROUNDS; i++) {
-		s.n_timers = 0;
-		bad = file_life(&r, &churn, &started, err);
+		r.shim->n_timers = 0;
+		bad = run_once(&r, &churn, file_hooks, &started, err);
+		bad = bad ? bad : rig_wipe(&r, err);
 	}
 	fixture_remove(c->machine);
 	if (!bad && !started)
 		return check_skip(c, "start() refuses this topology: %s", err->text);
 	if (!bad)
-		check_note(c, "%u jobs", s.n_jobs);
+		check_note(c, "%u jobs", r.shim->n_jobs);
 	return bad;
 }
 
 static const struct check_case cases[] = {
-	{"controller/absent-files", RP_KIND_CONTROLLER, CASE_MACHINES, absent_files,
+	{"controller/absent-files", RP_KIND_CONTROLLER, CASE_MACHINES | CASE_OPEN, absent_files,
 	 "start, all hooks, reload and stop without anything to control: no crash, no job left"},
 	{"controller/files", RP_KIND_CONTROLLER, CASE_SMALL, cases_controller_files,
 	 "jobs read and write cgroups, /proc and resctrl, and only call host functions marked "
 	 "[any]"},
-	{"controller/late", RP_KIND_CONTROLLER, CASE_SMALL, late,
+	{"controller/late", RP_KIND_CONTROLLER, CASE_SMALL | CASE_OPEN, late,
 	 "results of jobs arrive after containers are removed and after stop"},
-	{"controller/faults", RP_KIND_CONTROLLER, CASE_SMALL | CASE_SLOW, cases_controller_faults,
-	 "each call of the host fails once with ENOMEM"},
+	{"controller/faults", RP_KIND_CONTROLLER, CASE_SMALL | CASE_SLOW | CASE_OPEN,
+	 cases_controller_faults, "each call of the host fails once with ENOMEM"},
 };
 
 const struct check_group controller_cases = {cases, sizeof cases / sizeof *cases};

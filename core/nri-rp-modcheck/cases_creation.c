@@ -152,11 +152,8 @@ static int cases_creation_conflict(struct check *check, struct err *err)
 		return -ENOMEM;
 	struct rig *r = &c->rig;
 	r->check = check;
-	int bad = rig_open(r, check, NULL, err);
-	bad = bad ? bad : rig_start(r, err);
+	int bad = churn_begin(&churn, r, check, err);
 	r->own_shim.at_allocate = at_allocate;
-	if (!bad)
-		churn_init(&churn, r, check->seed);
 	for (unsigned i = 0; !bad && i < WISHES; i++) {
 		struct wish w;
 		churn_wish(&churn, &w);
@@ -183,22 +180,18 @@ static int cases_creation_runtimes(struct check *c, struct err *err)
 					 UINT32_MAX & ~RP_RUNTIME_CREATION_IS_LATE,
 					 both};
 	struct runtime_facts facts = {.name = "a runtime", .version = "0"};
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
-	int bad = rig_open(&r, c, NULL, err);
-	r.env->runtime = &facts;
-	bad = bad ? bad : rig_start(&r, err);
-	if (!bad)
-		churn_init(&churn, &r, c->seed);
+	struct rig *r = c->rig;
+	r->env->runtime = &facts;
+	int bad = rig_start(r, err);
 	for (unsigned i = 0; !bad && i < sizeof flags / sizeof *flags; i++) {
 		check_doing(c, "with a runtime that supports 0x%x", flags[i]);
 		facts.flags = flags[i];
-		bad = rig_sync(&r, err);
-		if (!bad && instance_knows(r.instance, 3))
-			bad = rig_settle(rig_event(&r, RP_EVENT_RUNTIME, NULL, err));
-		bad = bad ? bad : churn_run(&churn, REQUESTS, err);
+		bad = rig_sync(r, err);
+		if (!bad && instance_knows(r->instance, 3))
+			bad = rig_settle(rig_event(r, RP_EVENT_RUNTIME, NULL, err));
+		bad = bad ? bad : churn_run(c->churn, REQUESTS, err);
 	}
-	return bad ? bad : churn_empty(&churn, err);
+	return bad ? bad : churn_empty(c->churn, err);
 }
 
 /* ---- hints of other components --------------------------------------------------------------- */
@@ -207,7 +200,7 @@ static int cases_creation_runtimes(struct check *c, struct err *err)
 #define NO_NODE 63u /* a node that the machine does not have; providers may name one */
 
 struct provider {
-	struct rig rig; /* must be the first member */
+	struct rig *rig;
 	unsigned n_asked, n_chosen;
 	struct err bad;
 };
@@ -228,8 +221,8 @@ static struct provider *provider_asked;
 
 static bool cases_creation_admits(const struct provider *p, rp_pod pod)
 {
-	const char *id = p->rig.admitting;
-	return id && rig_txn(&p->rig) && cache_pod(p->rig.env->cache, id)->handle == pod;
+	const char *id = p->rig->admitting;
+	return id && rig_txn(p->rig) && cache_pod(p->rig->env->cache, id)->handle == pod;
 }
 
 static int hint_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *arg)
@@ -269,7 +262,7 @@ static int cases_creation_choose(rp_pod pod, uint32_t list, struct rp_ids nodes,
 	if (!cases_creation_admits(p, pod) || list >= LISTS)
 		return -RP_ENOENT;
 	p->n_chosen++;
-	if (rp_ids_subset(nodes, topo_ids(p->rig.env->topo, RP_NODES_ONLINE)))
+	if (rp_ids_subset(nodes, topo_ids(p->rig->env->topo, RP_NODES_ONLINE)))
 		return 0;
 	for (uint32_t i = 0; i < lists[list].n; i++)
 		if (!rp_idset_parse(&offered, lists[list].nodes[i], NO_NODE + 1) &&
@@ -286,18 +279,13 @@ static int cases_creation_choose(rp_pod pod, uint32_t list, struct rp_ids nodes,
 static int cases_creation_hints(struct check *c, struct err *err)
 {
 	static const struct hint_ops ops = {hint_list, hint_of, cases_creation_choose};
-	struct provider p = {.rig.check = c};
-	struct churn churn;
-	int bad = rig_open(&p.rig, c, NULL, err);
+	struct provider p = {.rig = c->rig};
 	provider_asked = &p;
-	p.rig.env->hints = &ops;
-	bad = bad ? bad : rig_start(&p.rig, err);
-	if (!bad) {
-		churn_init(&churn, &p.rig, c->seed);
-		bad = churn_run(&churn, 2 * REQUESTS, err);
-	}
-	bad = bad ? bad : churn_empty(&churn, err);
-	rig_close(&p.rig);
+	c->rig->env->hints = &ops;
+	int bad = rig_start(c->rig, err);
+	bad = bad ? bad : churn_run(c->churn, 2 * REQUESTS, err);
+	bad = bad ? bad : churn_empty(c->churn, err);
+	c->rig->env->hints = NULL;
 	if (!bad && p.bad.code)
 		return err_set(err, p.bad.code, "%s", p.bad.text);
 	if (!bad && !p.n_asked)
@@ -311,10 +299,10 @@ static const struct check_case cases[] = {
 	{"creation/conflict", RP_KIND_POLICY, CASE_SMALL, cases_creation_conflict,
 	 "another component requests the same or other values that only a creation can set: equal "
 	 "values are merged, and -RP_EBUSY is handled"},
-	{"creation/runtimes", RP_KIND_POLICY, CASE_SMALL, cases_creation_runtimes,
+	{"creation/runtimes", RP_KIND_POLICY, CASE_SMALL | CASE_OPEN, cases_creation_runtimes,
 	 "runtimes that cannot refuse, cannot inject, report containers that already run, and "
 	 "change meanwhile"},
-	{"creation/hints", RP_KIND_POLICY, CASE_SMALL, cases_creation_hints,
+	{"creation/hints", RP_KIND_POLICY, CASE_SMALL | CASE_OPEN, cases_creation_hints,
 	 "hints of external providers: preferred nodes, no fit, no opinion, unknown nodes"},
 };
 

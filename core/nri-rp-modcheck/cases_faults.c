@@ -77,17 +77,14 @@ static int cases_faults_script(struct rig *r, bool *ret_alive, struct err *err)
 static int cases_faults_healed(struct rig *r, struct buf *expected, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf got = BUF_INIT;
-	char where[700];
 	int bad = churn_probe(r, &got, err);
-	if (!bad && text_differs(expected, &got, where, sizeof where))
-		return err_set(err, -EINVAL, "containers are placed differently afterwards: %s",
-			       where);
-	return bad;
+	return bad ? bad
+		   : text_same(expected, &got, err, "containers are placed differently afterwards");
 }
 
-static int one_fault(struct rig *r, struct shim *s, uint64_t n, struct buf *expected,
-		     struct err *err)
+static int one_fault(struct rig *r, uint64_t n, struct buf *expected, struct err *err)
 {
+	struct shim *s = r->shim;
 	s->n_calls = 0;
 	s->fired = false;
 	s->fail_at = n;
@@ -105,28 +102,17 @@ static int one_fault(struct rig *r, struct shim *s, uint64_t n, struct buf *expe
 	return rig_wipe(r, err);
 }
 
-static int fresh_probe(struct check *c, struct buf *out, struct err *err)
-{
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	int bad = rig_open(&r, c, NULL, err);
-	bad = bad ? bad : rig_start(&r, err);
-	return bad ? bad : churn_probe(&r, out, err);
-}
-
 static int all_faults(struct check *c, int32_t code, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf expected = BUF_INIT;
-	_cleanup_(shim_fini) struct shim s;
-	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct rig *r = c->rig;
 	uint64_t n = 0;
-	int bad = shim_init(&s, c);
-	bad = bad ? bad : fresh_probe(c, &expected, err);
-	bad = bad ? bad : rig_open(&r, c, &s, err);
-	r.faulty = r.unmanaged = true;
-	s.fail_code = code;
+	int bad = churn_probe_fresh(c, &expected, err);
+	r->faulty = r->unmanaged = true;
+	r->shim->fail_code = code;
 	do {
-		bad = bad ? bad : one_fault(&r, &s, ++n, &expected, err);
-	} while (!bad && s.fired && n < CALLS_MAX);
+		bad = bad ? bad : one_fault(r, ++n, &expected, err);
+	} while (!bad && r->shim->fired && n < CALLS_MAX);
 	if (!bad)
 		check_note(c, "%llu calls", (unsigned long long)n - 1);
 	return bad;
@@ -153,8 +139,9 @@ static int cases_faults_stale(struct check *c, struct err *err)
 #define LEAK_ROUNDS 9u
 
 /* Repeats the script with the same failing call to find leaks. */
-static int leak_at(struct rig *r, struct shim *s, uint64_t n, bool *ret_fired, struct err *err)
+static int leak_at(struct rig *r, uint64_t n, bool *ret_fired, struct err *err)
 {
+	struct shim *s = r->shim;
 	struct balance at[3];
 	char what[160];
 	bool alive;
@@ -179,25 +166,24 @@ static int leak_at(struct rig *r, struct shim *s, uint64_t n, bool *ret_fired, s
 
 static int cases_faults_leaks(struct check *c, struct err *err)
 {
-	_cleanup_(shim_fini) struct shim s;
-	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct rig *r = c->rig;
 	bool fired = true;
-	int bad = shim_init(&s, c);
-	bad = bad ? bad : rig_open(&r, c, &s, err);
-	r.faulty = r.unmanaged = true;
-	s.fail_code = -RP_ENOMEM;
+	int bad = 0;
+	r->faulty = r->unmanaged = true;
+	r->shim->fail_code = -RP_ENOMEM;
 	for (uint64_t n = 1; !bad && fired && n <= LEAK_CALLS; n++)
-		bad = leak_at(&r, &s, n, &fired, err);
+		bad = leak_at(r, n, &fired, err);
 	return bad;
 }
 
 static const struct check_case cases[] = {
-	{"faults/enomem", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, no_memory,
+	{"faults/enomem", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_OPEN, no_memory,
 	 "each call of the host fails once with ENOMEM: refused or handled, and recovered"},
-	{"faults/enospc", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, no_space, "the same with ENOSPC"},
-	{"faults/estale", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, cases_faults_stale,
+	{"faults/enospc", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_OPEN, no_space,
+	 "the same with ENOSPC"},
+	{"faults/estale", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_OPEN, cases_faults_stale,
 	 "the same with ESTALE"},
-	{"faults/leaks", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, cases_faults_leaks,
+	{"faults/leaks", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_OPEN, cases_faults_leaks,
 	 "nothing leaks when a call of the host fails repeatedly"},
 };
 

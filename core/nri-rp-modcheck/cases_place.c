@@ -14,56 +14,28 @@
 #define TIME_SAMPLES 1000u
 #define TIME_P99_NS 500000u
 
-static int cases_place_begin(struct check *c, struct rig *r, struct churn *churn, struct err *err)
-{
-	int bad = rig_open(r, c, NULL, err);
-	bad = bad ? bad : rig_start(r, err);
-	if (!bad)
-		churn_init(churn, r, c->seed);
-	return bad;
-}
-
 static int cases_place_invariants(struct check *c, struct err *err)
 {
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
-	int bad = cases_place_begin(c, &r, &churn, err);
-	if (bad)
-		return bad;
-	r.log = c->o->reproduce ? c->out : NULL;
-	bad = churn_run(&churn, MANY, err);
-	bad = bad ? bad : churn_empty(&churn, err);
+	c->rig->log = c->o->reproduce ? c->out : NULL;
+	int bad = churn_run(c->churn, MANY, err);
+	bad = bad ? bad : churn_empty(c->churn, err);
 	if (!bad)
-		check_note(c, "%u containers, %u pinned, %u requests refused", churn.seq,
-			   churn.n_placed, r.n_refused);
+		check_note(c, "%u containers, %u pinned, %u requests refused", c->churn->seq,
+			   c->churn->n_placed, c->rig->n_refused);
 	return bad;
-}
-
-static int probe_fresh(struct check *c, struct buf *out, struct err *err)
-{
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	int bad = rig_open(&r, c, NULL, err);
-	bad = bad ? bad : rig_start(&r, err);
-	return bad ? bad : churn_probe(&r, out, err);
 }
 
 static int comes_back(struct check *c, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf fresh = BUF_INIT, used = BUF_INIT;
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
-	char where[700];
-	int bad = probe_fresh(c, &fresh, err);
-	bad = bad ? bad : cases_place_begin(c, &r, &churn, err);
-	bad = bad ? bad : churn_run(&churn, SOME, err);
-	bad = bad ? bad : churn_empty(&churn, err);
-	bad = bad ? bad : churn_probe(&r, &used, err);
-	if (!bad && text_differs(&fresh, &used, where, sizeof where))
-		return err_set(err, -EINVAL,
+	int bad = churn_probe_fresh(c, &fresh, err);
+	bad = bad ? bad : churn_run(c->churn, SOME, err);
+	bad = bad ? bad : churn_empty(c->churn, err);
+	bad = bad ? bad : churn_probe(c->rig, &used, err);
+	return bad ? bad
+		   : text_same(&fresh, &used, err,
 			       "after all containers were removed, new containers are placed "
-			       "differently than by a fresh instance: %s",
-			       where);
-	return bad;
+			       "differently than by a fresh instance");
 }
 
 static int record_decisions(struct rig *r, struct churn *churn, struct buf *out, struct err *err)
@@ -98,7 +70,7 @@ static int cases_place_record(struct check *c, const struct disturbed *how, stru
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	int bad = machine_make(c->machine, err);
-	bad = bad ? bad : cases_place_begin(c, &r, &churn, err);
+	bad = bad ? bad : churn_begin(&churn, &r, c, err);
 	if (bad)
 		return bad;
 	r.dry = how->dry;
@@ -126,15 +98,12 @@ static int same_twice(struct check *c, const struct disturbed *how, const char *
 	_cleanup_(buf_fini) struct buf first = BUF_INIT, second = BUF_INIT;
 	const struct disturbed plain = {.still = how->still, .record = how->record};
 	void *stirred[64];
-	char where[700];
 	int bad = cases_place_record(c, &plain, &first, err);
 	cases_place_stir(stirred);
 	bad = bad ? bad : cases_place_record(c, how, &second, err);
 	for (unsigned i = 0; i < 64; i++)
 		free(stirred[i]);
-	if (!bad && text_differs(&first, &second, where, sizeof where))
-		return err_set(err, -EINVAL, "%s: %s", what, where);
-	return bad;
+	return bad ? bad : text_same(&first, &second, err, "%s", what);
 }
 
 static int cases_place_determinism(struct check *c, struct err *err)
@@ -160,14 +129,9 @@ static int restart_always(struct check *c, struct err *err)
 
 static int cases_place_restart(struct check *c, struct err *err)
 {
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
-	int bad = cases_place_begin(c, &r, &churn, err);
-	if (bad)
-		return bad;
-	churn.restart_every = 100;
-	bad = churn_run(&churn, MANY, err);
-	return bad ? bad : churn_empty(&churn, err);
+	c->churn->restart_every = 100;
+	int bad = churn_run(c->churn, MANY, err);
+	return bad ? bad : churn_empty(c->churn, err);
 }
 
 /* ---- explanations ---------------------------------------------------------------------------- */
@@ -184,15 +148,10 @@ static int has_trail(struct churn *churn, struct ctr *ctr, struct err *err)
 
 static int cases_place_explain(struct check *c, struct err *err)
 {
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
-	int bad = cases_place_begin(c, &r, &churn, err);
-	if (bad)
-		return bad;
-	churn.placed = has_trail;
-	churn.still = true;
-	bad = churn_run(&churn, SOME, err);
-	if (!bad && !churn.n_placed)
+	c->churn->placed = has_trail;
+	c->churn->still = true;
+	int bad = churn_run(c->churn, SOME, err);
+	if (!bad && !c->churn->n_placed)
 		return check_skip(c, "no container was pinned");
 	return bad;
 }
@@ -247,14 +206,11 @@ static int cases_place_sample(struct rig *r, struct churn *churn, uint64_t ns[st
 
 static int cases_place_timing(struct check *c, struct err *err)
 {
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
 	uint64_t ns[TIME_SAMPLES];
-	int bad = cases_place_begin(c, &r, &churn, err);
-	bad = bad ? bad : cases_place_fill(&r, &churn, err);
+	int bad = cases_place_fill(c->rig, c->churn, err);
 	if (bad == RIG_REFUSED)
 		return check_skip(c, "%u small containers do not fit: %s", TIME_CTRS, err->text);
-	bad = bad ? bad : cases_place_sample(&r, &churn, ns, err);
+	bad = bad ? bad : cases_place_sample(c->rig, c->churn, ns, err);
 	if (bad)
 		return bad;
 	uint64_t p50 = ns[TIME_SAMPLES / 2], p99 = ns[TIME_SAMPLES * 99 / 100];
@@ -266,25 +222,25 @@ static int cases_place_timing(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"placement/invariants", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW,
-	 cases_place_invariants,
+	{"placement/invariants", RP_KIND_POLICY,
+	 CASE_MACHINES | CASE_SEEDS | CASE_SLOW | CASE_STARTED, cases_place_invariants,
 	 "2,000 random requests; after each: CPUs online, exclusive CPUs unshared, no empty set, "
 	 "memory nodes with memory; reloads and sync() move no container"},
-	{"placement/returns", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, comes_back,
+	{"placement/returns", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_STARTED, comes_back,
 	 "after all containers are removed, new containers are placed as by a fresh instance"},
 	{"placement/determinism", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS,
 	 cases_place_determinism, "the same requests give the same decisions, byte for byte"},
-	{"placement/restart", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW,
+	{"placement/restart", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW | CASE_STARTED,
 	 cases_place_restart,
 	 "a new instance moves no container, after each 100th of 2,000 requests"},
 	{"placement/restart-always", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW,
 	 restart_always, "with a new instance after each request, later decisions are unchanged"},
 	{"placement/dry-run", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, dry_run,
 	 "requests that are first tried in a dropped transaction change nothing later"},
-	{"placement/explain", RP_KIND_POLICY, CASE_LARGEST, cases_place_explain,
+	{"placement/explain", RP_KIND_POLICY, CASE_LARGEST | CASE_STARTED, cases_place_explain,
 	 "every container that is pinned has a note that explains why"},
-	{"placement/time", RP_KIND_POLICY, CASE_LARGEST | CASE_SLOW, cases_place_timing,
-	 "p99 of allocate() at 500 containers (fails only with --strict-time)"},
+	{"placement/time", RP_KIND_POLICY, CASE_LARGEST | CASE_SLOW | CASE_STARTED,
+	 cases_place_timing, "p99 of allocate() at 500 containers (fails only with --strict-time)"},
 };
 
 const struct check_group place_cases = {cases, sizeof cases / sizeof *cases};

@@ -17,16 +17,10 @@
 #define NAME_MAX_BYTES 128u
 #define LEAK_ROUNDS 9u
 
-static int cases_report_populated(struct check *c, struct rig *r, struct churn *churn,
-				  struct err *err)
+static int cases_report_populate(struct check *c, struct err *err)
 {
-	int bad = rig_open(r, c, NULL, err);
-	bad = bad ? bad : rig_start(r, err);
-	if (bad)
-		return bad;
-	churn_init(churn, r, c->seed);
-	churn->still = true;
-	return churn_run(churn, 100, err);
+	c->churn->still = true;
+	return churn_run(c->churn, 100, err);
 }
 
 /* ---- zones ----------------------------------------------------------------------------------- */
@@ -98,7 +92,7 @@ static void cost(void *ctx, const char *other, int64_t value)
 		cases_report_wrong(z, "cost %lld to zone \"%s\"", (long long)value, other);
 }
 
-static int check_zones(struct rig *r, struct check *c, struct err *err)
+static int cases_report_zones(struct check *c, struct err *err)
 {
 	_free_ struct zones *z = calloc(1, sizeof *z);
 	if (!z)
@@ -110,10 +104,10 @@ static int check_zones(struct rig *r, struct check *c, struct err *err)
 					  .attribute = attribute,
 					  .cost = cost};
 	struct balance at[3];
-	int bad = 0;
+	int bad = cases_report_populate(c, err);
 	for (unsigned i = 0; !bad && i < LEAK_ROUNDS; i++) {
 		z->n = 0;
-		bad = instance_zones(r->instance, &sink, err);
+		bad = instance_zones(c->rig->instance, &sink, err);
 		if (i % 3 == 2)
 			at[i / 3] = balance_now();
 	}
@@ -127,22 +121,18 @@ static int check_zones(struct rig *r, struct check *c, struct err *err)
 	return bad;
 }
 
-static int cases_report_zones(struct check *c, struct err *err)
-{
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
-	int bad = cases_report_populated(c, &r, &churn, err);
-	return bad ? bad : check_zones(&r, c, err);
-}
-
 /* ---- allocatable CPUs ------------------------------------------------------------------------ */
 
 /* Checks that the CPUs are online, and the same when requested again. */
-static int check_allocatable(struct rig *r, struct check *c, struct err *err)
+static int cases_report_allocatable(struct check *c, struct err *err)
 {
+	struct rig *r = c->rig;
 	struct rp_idset first, again;
 	char text[128];
-	int told = instance_allocatable(r->instance, &first, err);
+	int told = cases_report_populate(c, err);
+	if (told)
+		return told;
+	told = instance_allocatable(r->instance, &first, err);
 	if (told <= 0)
 		return told ? told : check_skip(c, "it does not report this");
 	(void)rp_ids_format(rp_ids_of(&first), text, sizeof text);
@@ -155,14 +145,6 @@ static int check_allocatable(struct rig *r, struct check *c, struct err *err)
 		return err_set(err, -EINVAL, "two calls report different allocatable CPUs");
 	check_note(c, "%u CPUs", rp_ids_count(rp_ids_of(&first)));
 	return 0;
-}
-
-static int cases_report_allocatable(struct check *c, struct err *err)
-{
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
-	int bad = cases_report_populated(c, &r, &churn, err);
-	return bad ? bad : check_allocatable(&r, c, err);
 }
 
 /* ---- memory of nodes ------------------------------------------------------------------------- */
@@ -197,10 +179,11 @@ static int tell_parts(struct rig *r, struct ctr *ctr, struct parts *p, struct er
 }
 
 /* Checks that the nodes have memory, and that the result is the same when requested again. */
-static int check_memory(struct rig *r, struct check *c, struct err *err)
+static int cases_report_memory(struct check *c, struct err *err)
 {
+	struct rig *r = c->rig;
 	struct parts p = {.nodes = topo_ids(r->env->topo, RP_NODES_MEMORY)};
-	int bad = 0;
+	int bad = cases_report_populate(c, err);
 	for (struct ctr *ctr = cache_ctrs(r->env->cache); !bad && ctr; ctr = ctr->next) {
 		struct parts again = {.nodes = p.nodes};
 		p.digest = 0;
@@ -215,14 +198,6 @@ static int check_memory(struct rig *r, struct check *c, struct err *err)
 	if (!bad)
 		check_note(c, "%llu amounts", (unsigned long long)p.n);
 	return bad;
-}
-
-static int cases_report_memory(struct check *c, struct err *err)
-{
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
-	int bad = cases_report_populated(c, &r, &churn, err);
-	return bad ? bad : check_memory(&r, c, err);
 }
 
 /* ---- devices for claims ---------------------------------------------------------------------- */
@@ -302,8 +277,7 @@ static int claim_of_device(struct rig *r, const char *device, struct err *err)
 
 static int cases_report_devices(struct check *c, struct err *err)
 {
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
+	struct rig *r = c->rig;
 	struct devices d = {0};
 	const struct rp_devices_sink sink = {.size = sizeof sink,
 					     .ctx = &d,
@@ -312,14 +286,14 @@ static int cases_report_devices(struct check *c, struct err *err)
 					     .number = on_number,
 					     .text = on_text,
 					     .limits = on_limits};
-	int bad = cases_report_populated(c, &r, &churn, err);
-	if (!bad && !instance_has_devices(r.instance))
+	int bad = cases_report_populate(c, err);
+	if (!bad && !instance_has_devices(r->instance))
 		return check_skip(c, "it has no devices");
-	bad = bad ? bad : instance_devices(r.instance, &sink, err);
+	bad = bad ? bad : instance_devices(r->instance, &sink, err);
 	if (!bad && d.wrong[0])
 		bad = err_set(err, -EINVAL, "%s", d.wrong);
 	if (!bad && *d.first)
-		bad = claim_of_device(&r, d.first, err);
+		bad = claim_of_device(r, d.first, err);
 	if (!bad)
 		check_note(c, "%u devices", d.n);
 	return bad;
@@ -357,18 +331,16 @@ static void cases_report_metric(void *ctx, const char *name, const char *help, c
 
 static int cases_report_metrics(struct check *c, struct err *err)
 {
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
 	struct metrics m = {0};
 	const struct rp_metric_sink sink = {.size = sizeof sink,
 					    .ctx = &m,
 					    .gauge = cases_report_metric,
 					    .counter = cases_report_metric};
 	struct balance at[3];
-	int bad = cases_report_populated(c, &r, &churn, err);
+	int bad = cases_report_populate(c, err);
 	for (unsigned i = 0; !bad && i < LEAK_ROUNDS; i++) {
 		m.n = 0;
-		bad = instance_collect(r.instance, &sink, err);
+		bad = instance_collect(c->rig->instance, &sink, err);
 		if (i % 3 == 2)
 			at[i / 3] = balance_now();
 	}
@@ -403,12 +375,10 @@ static int load_garbage(struct rig *r, const uint8_t *state, uint32_t size, stru
 
 static int cases_report_state(struct check *c, struct err *err)
 {
-	_cleanup_(rig_close) struct rig r = {.check = c};
-	struct churn churn;
 	const void *data;
 	uint32_t size;
-	int bad = cases_report_populated(c, &r, &churn, err);
-	bad = bad ? bad : instance_save(r.instance, &data, &size, err);
+	int bad = cases_report_populate(c, err);
+	bad = bad ? bad : instance_save(c->rig->instance, &data, &size, err);
 	if (bad || !size)
 		return bad ? bad : check_skip(c, "it saves no state");
 	check_note(c, "%u bytes", size);
@@ -416,22 +386,22 @@ static int cases_report_state(struct check *c, struct err *err)
 	if (!copy)
 		return err_errno(err, -ENOMEM, "state");
 	memcpy(copy, data, size);
-	bad = rig_restart(&r, err);
-	return bad ? bad : load_garbage(&r, copy, size, err);
+	bad = rig_restart(c->rig, err);
+	return bad ? bad : load_garbage(c->rig, copy, size, err);
 }
 
 static const struct check_case cases[] = {
-	{"report/zones", RP_KIND_POLICY, CASE_MACHINES, cases_report_zones,
+	{"report/zones", RP_KIND_POLICY, CASE_MACHINES | CASE_STARTED, cases_report_zones,
 	 "zones have names, parents before children, and valid amounts"},
-	{"report/allocatable", RP_KIND_POLICY, CASE_MACHINES, cases_report_allocatable,
-	 "allocatable CPUs are online, and the same each time"},
-	{"report/memory", RP_KIND_POLICY, CASE_MACHINES, cases_report_memory,
+	{"report/allocatable", RP_KIND_POLICY, CASE_MACHINES | CASE_STARTED,
+	 cases_report_allocatable, "allocatable CPUs are online, and the same each time"},
+	{"report/memory", RP_KIND_POLICY, CASE_MACHINES | CASE_STARTED, cases_report_memory,
 	 "memory is reported of nodes with memory, and the same each time"},
-	{"report/devices", RP_KIND_POLICY, CASE_MACHINES, cases_report_devices,
+	{"report/devices", RP_KIND_POLICY, CASE_MACHINES | CASE_STARTED, cases_report_devices,
 	 "devices have names and amounts, and a claim keeps its CPUs until it is released"},
-	{"report/metrics", RP_KIND_POLICY, CASE_SMALL, cases_report_metrics,
+	{"report/metrics", RP_KIND_POLICY, CASE_SMALL | CASE_STARTED, cases_report_metrics,
 	 "metrics have names and labels that Prometheus accepts"},
-	{"report/state", RP_KIND_POLICY, CASE_SMALL, cases_report_state,
+	{"report/state", RP_KIND_POLICY, CASE_SMALL | CASE_STARTED, cases_report_state,
 	 "saved state is restored, and damaged state does no harm"},
 };
 

@@ -134,7 +134,6 @@ static int changes_nothing(struct rig *r, struct conf *conf, struct buf *expecte
 {
 	_cleanup_(buf_fini) struct buf got = BUF_INIT;
 	struct rp_plan *plan;
-	char where[700];
 	int bad = instance_prepare(r->instance, conf_section(conf, r->check->o->name), &plan, err);
 	if (bad)
 		return 0;
@@ -142,10 +141,9 @@ static int changes_nothing(struct rig *r, struct conf *conf, struct buf *expecte
 	if (r->check->role != RP_KIND_POLICY)
 		return 0;
 	bad = churn_probe(r, &got, err);
-	if (!bad && text_differs(expected, &got, where, sizeof where))
-		return err_set(err, -EINVAL,
-			       "prepare() and abort() changed the active configuration: %s", where);
-	return bad;
+	return bad ? bad
+		   : text_same(expected, &got, err,
+			       "prepare() and abort() changed the active configuration");
 }
 
 /* ---- all keys -------------------------------------------------------------------------------- */
@@ -177,22 +175,20 @@ static int try_value(struct rig *r, const char *path, const char *value, struct 
 static int all_values(struct check *c, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf expected = BUF_INIT;
-	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct rig *r = c->rig;
 	_free_ struct odd_values *values = malloc(sizeof *values);
 	struct sums sums = {0};
 	if (!c->schema)
 		return check_skip(c, "the module has no table of keys (" RP_SCHEMA_1 ")");
-	int bad = values ? rig_open(&r, c, NULL, err) : -ENOMEM;
-	bad = bad ? bad : rig_create(&r, err);
-	bad = bad ? bad : rig_commit(&r, c->conf, err);
+	int bad = values ? rig_commit(r, c->conf, err) : -ENOMEM;
 	if (!bad && c->role == RP_KIND_POLICY) {
-		bad = rig_sync(&r, err);
-		bad = bad ? bad : churn_probe(&r, &expected, err);
+		bad = rig_sync(r, err);
+		bad = bad ? bad : churn_probe(r, &expected, err);
 	}
 	for (uint32_t i = 0; !bad && i < c->schema->n_keys; i++) {
 		values_of(&c->schema->keys[i], values);
 		for (unsigned k = 0; !bad && k < values->n; k++)
-			bad = try_value(&r, c->schema->keys[i].path, values->text[k], &expected,
+			bad = try_value(r, c->schema->keys[i].path, values->text[k], &expected,
 					&sums, err);
 	}
 	/* a value may request thousands of pools, which legitimately take long */
@@ -242,15 +238,15 @@ static int try_default(struct check *c, const struct rp_key *key, struct buf *ex
 {
 	_cleanup_(buf_fini) struct buf got = BUF_INIT;
 	struct conf *conf = NULL;
-	char value[VALUE_MAX], where[700];
+	char value[VALUE_MAX];
 	as_value(key, value);
 	check_doing(c, "with %s: %s, its default", key->path, value);
 	int bad = config_load_variant(c, key->path, value, &conf, err);
 	bad = bad ? bad : record_under(c, conf, &got, err);
 	conf_free(conf);
-	if (!bad && text_differs(expected, &got, where, sizeof where))
-		bad = err_set(err, -EINVAL, "containers are placed differently than without it: %s",
-			      where);
+	bad = bad ? bad
+		  : text_same(expected, &got, err,
+			      "containers are placed differently than without it");
 	return bad ? err_prefix(err, "with %s: %.60s, its default: ", key->path, value) : 0;
 }
 
@@ -274,7 +270,7 @@ static int cases_values_defaults(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"config/values", 0, CASE_SMALL | CASE_SLOW, all_values,
+	{"config/values", 0, CASE_SMALL | CASE_SLOW | CASE_CREATED, all_values,
 	 "each key of the table with values at its bounds and unusual values: accepted, or refused "
 	 "with an error text; prepare() does not change the active configuration"},
 	{"config/defaults", 0, CASE_SMALL, cases_values_defaults,

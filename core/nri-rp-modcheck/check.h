@@ -121,6 +121,8 @@ struct check {
 	/* annotations that the module looks up: of --annotations, or learned */
 	struct kv *own;
 	unsigned n_own;
+	struct rig *rig; /* of cases with CASE_OPEN, CASE_CREATED or CASE_STARTED */
+	struct churn *churn;
 	bool hung; /* a job of the module has not ended, so its code must stay loaded */
 };
 
@@ -133,6 +135,11 @@ struct check {
 #define CASE_SMALL 0x40u /* runs on one machine of medium size */
 #define CASE_CLOCK                                                                                 \
 	0x100u /* checks only durations; failures of other kinds are left to other cases */
+/* runs on an open rig (check.rig), with churn (check.churn); also created: the rig has an instance;
+ * started: the instance is configured and synchronized */
+#define CASE_OPEN 0x200u
+#define CASE_CREATED 0x400u
+#define CASE_STARTED 0x800u
 #define CASE_GATE 0x80u /* if it fails, later cases are skipped; runs whatever --cases selects */
 
 /* Result of a case, besides 0 (passed) and a negative errno with the reason in err: skipped, with

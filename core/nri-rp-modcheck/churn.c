@@ -30,6 +30,15 @@ void churn_init(struct churn *c, struct rig *r, uint64_t seed)
 	rp_idset_copy(&c->online, rig_online(r));
 }
 
+int churn_begin(struct churn *c, struct rig *r, struct check *check, struct err *err)
+{
+	int bad = rig_open(r, check, NULL, err);
+	bad = bad ? bad : rig_start(r, err);
+	if (!bad)
+		churn_init(c, r, check->seed);
+	return bad;
+}
+
 /* ---- properties of containers ---------------------------------------------------------------- */
 
 static const struct kv annotations[] = {
@@ -187,7 +196,6 @@ static int op_still(struct churn *c, int (*fn)(struct rig *r, struct err *err), 
 		    struct err *err)
 {
 	_cleanup_(buf_fini) struct buf before = BUF_INIT, after = BUF_INIT;
-	char where[700];
 	bool well = churn_all_well(c);
 	rig_log(c->rig, "%s", what);
 	rig_describe(c->rig, &before);
@@ -195,9 +203,7 @@ static int op_still(struct churn *c, int (*fn)(struct rig *r, struct err *err), 
 	if (r)
 		return err_prefix(err, "%s: ", what);
 	rig_describe(c->rig, &after);
-	if (well && text_differs(&before, &after, where, sizeof where))
-		return err_set(err, -EINVAL, "%s changes a valid placement: %s", what, where);
-	return 0;
+	return well ? text_same(&before, &after, err, "%s changes a valid placement", what) : 0;
 }
 
 static int op_event(struct churn *c, struct err *err)
@@ -312,4 +318,12 @@ int churn_probe(struct rig *r, struct buf *out, struct err *err)
 	while (!bad && n)
 		bad = rig_remove(r, placed[--n], err);
 	return bad;
+}
+
+int churn_probe_fresh(struct check *check, struct buf *out, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = check};
+	int bad = rig_open(&r, check, NULL, err);
+	bad = bad ? bad : rig_start(&r, err);
+	return bad ? bad : churn_probe(&r, out, err);
 }

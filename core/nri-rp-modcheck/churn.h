@@ -24,6 +24,8 @@ struct churn {
 };
 
 void churn_init(struct churn *c, struct rig *r, uint64_t seed);
+/* Opens and starts a rig, and begins churn on it. */
+int churn_begin(struct churn *c, struct rig *r, struct check *check, struct err *err);
 uint64_t churn_random(struct churn *c, uint64_t below);
 /* Chooses the properties of the next container. */
 void churn_wish(struct churn *c, struct wish *ret);
@@ -35,3 +37,5 @@ bool churn_all_well(const struct churn *c);
 int churn_empty(struct churn *c, struct err *err);
 /* Places and removes a fixed set of containers; writes what each got to `out`. */
 int churn_probe(struct rig *r, struct buf *out, struct err *err);
+/* Does the same on a new rig. */
+int churn_probe_fresh(struct check *check, struct buf *out, struct err *err);

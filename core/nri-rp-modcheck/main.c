@@ -11,6 +11,7 @@
 #include "core/nri-rpd/host/breadcrumb.h"
 #include "core/nri-rpd/host/trial.h"
 #include "core/nri-rp-modcheck/check.h"
+#include "core/nri-rp-modcheck/churn.h"
 #include "core/nri-rp-modcheck/vectors.h"
 #include "core/nri-rp-modcheck/watch.h"
 #include "core/nri-rp-modcheck/machines.h"
@@ -77,6 +78,26 @@ static int modcheck_load(struct job *j, struct err *err)
 	return r;
 }
 
+/* Runs the case on the rig that its flags require. */
+static int modcheck_run(struct job *j, struct err *err)
+{
+	struct check *c = &j->check;
+	_cleanup_(rig_close) struct rig rig = {.check = c};
+	struct churn churn;
+	uint32_t flags = j->what->flags;
+	c->rig = &rig;
+	c->churn = &churn;
+	int r = flags & (CASE_OPEN | CASE_CREATED | CASE_STARTED) ? rig_open(&rig, c, NULL, err)
+								  : 0;
+	if (!r && rig.pipeline)
+		churn_init(&churn, &rig, c->seed);
+	if (!r && flags & CASE_CREATED)
+		r = rig_create(&rig, err);
+	if (!r && flags & CASE_STARTED)
+		r = rig_start(&rig, err);
+	return r ? r : j->what->fn(c, err);
+}
+
 static int run_child(void *arg, struct buf *out, struct err *err)
 {
 	struct job *j = arg;
@@ -85,7 +106,7 @@ static int run_child(void *arg, struct buf *out, struct err *err)
 	if (dup2(j->written, STDOUT_FILENO) < 0 || dup2(j->written, STDERR_FILENO) < 0)
 		return err_errno(err, -errno, "standard output");
 	int r = j->what->flags & CASE_FILE ? 0 : modcheck_load(j, err);
-	r = r ? r : j->what->fn(&j->check, err);
+	r = r ? r : modcheck_run(j, err);
 	/* a positive result of a rig is a refusal that the case did not expect */
 	if (r > 0 && r != CHECK_SKIPPED)
 		r = -EPROTO;

@@ -30,7 +30,7 @@ int rig_known_code(int code, const char *what, struct err *err)
 	return err_set(err, -EPROTO, "%s returned %d, which is not an RP_E code", what, code);
 }
 
-bool text_differs(struct buf *a, struct buf *b, char *ret, size_t size)
+static bool text_differs(struct buf *a, struct buf *b, char *ret, size_t size)
 {
 	const char *x = buf_text(a), *y = buf_text(b);
 	unsigned line = 1;
@@ -48,6 +48,18 @@ bool text_differs(struct buf *a, struct buf *b, char *ret, size_t size)
 		line++;
 	}
 	return false;
+}
+
+int text_same(struct buf *expected, struct buf *found, struct err *err, const char *fmt, ...)
+{
+	char what[256], where[700];
+	va_list ap;
+	if (!text_differs(expected, found, where, sizeof where))
+		return 0;
+	va_start(ap, fmt);
+	(void)vsnprintf(what, sizeof what, fmt, ap);
+	va_end(ap);
+	return err_set(err, -EINVAL, "%s: %s", what, where);
 }
 
 void rig_log(struct rig *r, const char *fmt, ...)
@@ -641,7 +653,7 @@ int rig_open(struct rig *r, struct check *c, struct shim *shim, struct err *err)
 		return bad;
 	}
 	r->env = &r->pipeline->env;
-	r->env->foreign_call_aborts = true;
+	r->env->foreign_call = shim_foreign;
 	r->env->crumb = c->crumb;
 	r->env->event = on_event;
 	return 0;

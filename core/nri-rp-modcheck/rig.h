@@ -110,6 +110,7 @@ struct rp_instance *rig_instance(const struct rig *r);
 /* Returns RIG_REFUSED if a module may return this code; otherwise fills err and returns its
  * code. */
 int rig_known_code(int code, const char *what, struct err *err);
-/* Compares two texts by lines. Returns true and describes the first difference ("line 3: A …
- * instead of B"), or false if they are equal. */
-bool text_differs(struct buf *a, struct buf *b, char *ret, size_t size);
+/* Compares two texts by lines. If they differ, the error is the formatted text and the first
+ * difference: "…: line 3: A … instead of B". */
+int text_same(struct buf *expected, struct buf *found, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));

@@ -70,11 +70,17 @@ void shim_broken(struct shim *s, const char *fmt, ...)
 	va_end(ap);
 }
 
+void shim_foreign(struct instance *i, const char *function)
+{
+	shim_broken(shim_of(i), "%s() was called on a thread other than the host's",
+		    function + (function[1] == '_' ? 2 : 0));
+}
+
 struct shim *shim_enter(void *ctx, const char *name)
 {
 	struct shim *s = shim_of(ctx);
 	if (!pthread_equal(pthread_self(), s->thread))
-		shim_broken(s, "%s() was called on a thread other than the host's", name);
+		shim_foreign(ctx, name);
 	return s;
 }
 
@@ -250,15 +256,15 @@ static const struct rp_host *shim_lengthen(struct shim *s, const struct rp_host 
 	return &l->host;
 }
 
-/* Replaces the members of a service by covers; all members after the size are functions. */
-static void put_cover(void *service, unsigned i)
+void shim_put_covers(void *table, const void *by, size_t size)
 {
-	for (size_t at = 2 * sizeof(uint32_t); at + sizeof(function) <= covers[i].size;
+	for (size_t at = 2 * sizeof(uint32_t); at + sizeof(function) <= size;
 	     at += sizeof(function)) {
-		function f;
-		memcpy(&f, (const char *)covers[i].cover + at, sizeof f);
-		if (f)
-			memcpy((char *)service + at, &f, sizeof f);
+		function f, theirs;
+		memcpy(&f, (const char *)by + at, sizeof f);
+		memcpy(&theirs, (const char *)table + at, sizeof theirs);
+		if (f && theirs)
+			memcpy((char *)table + at, &f, sizeof f);
 	}
 }
 
@@ -270,7 +276,7 @@ static void fill_services(struct shim *s)
 		memcpy(s->services[i], covers[i].real, covers[i].size);
 		memcpy(s->services[i], &size, sizeof size);
 		if (covers[i].cover)
-			put_cover(s->services[i], i);
+			shim_put_covers(s->services[i], covers[i].cover, covers[i].size);
 	}
 	for (unsigned k = 0; k < sizeof later / sizeof *later; k++)
 		if (later[k].since > s->minor)

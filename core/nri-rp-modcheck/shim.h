@@ -75,6 +75,9 @@ void shim_fini(struct shim *s);
 struct shim *shim_of(void *ctx);
 /* Begins every call of the module that a cover intercepts: checks the thread. */
 struct shim *shim_enter(void *ctx, const char *name);
+/* Reports a call on another thread that the host has noticed. `function` may have a letter for its
+ * service in front: "t_memory". */
+void shim_foreign(struct instance *i, const char *function);
 /* Begins a call that can fail on a healthy node too (no memory, a removed object). Returns a
  * negative value if the call has to fail with it. */
 int32_t shim_try(void *ctx, const char *name);
@@ -87,6 +90,9 @@ void shim_writes(void *ctx, const char *name, const char *path);
 void shim_out(void *ctx, const char *name, const void *out, uint32_t known);
 /* Overwrites the members that an older host does not fill. `size` is the struct's first member. */
 void shim_shorten(void *ctx, void *out, uint32_t known);
+/* Replaces the functions that a table has by the covers in a table of the same kind, where it has some. A table begins with
+ * two 32-bit members; a slot of data has no cover. */
+void shim_put_covers(void *table, const void *by, size_t size);
 /* Remembers the key of an annotation. */
 void shim_asked(struct shim *s, const char *key);
 /* Returns true if a module may return this error code. */
@@ -94,14 +100,8 @@ bool shim_may_return(int32_t code);
 /* Reports a broken rule; the first one fails the case. */
 void shim_broken(struct shim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Covers of a service's functions: without failures, with an out-struct, with a file, with
- * failures. */
-#define COVER_CALL(type, service, name, params, ...)                                               \
-	static type cover_##name params                                                            \
-	{                                                                                          \
-		(void)shim_enter(ctx, #name);                                                      \
-		return host_##service##_service.name(__VA_ARGS__);                                 \
-	}
+/* Covers of a service's functions: with an out-struct, with a file, with failures. Functions that
+ * only need the right thread have no cover, because the host checks that itself. */
 #define COVER_OUT(service, name, params, ...)                                                      \
 	static int32_t cover_##name params                                                         \
 	{                                                                                          \

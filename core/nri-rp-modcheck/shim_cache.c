@@ -3,9 +3,6 @@
 #include "core/nri-rpd/host/service/services.h"
 #include "core/nri-rp-modcheck/shim.h"
 
-COVER_CALL(uint32_t, cache, list, (void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap), ctx,
-	   order, ret, cap)
-
 static uint32_t info_size(uint32_t minor)
 {
 	if (minor < 2)
@@ -45,11 +42,6 @@ static const char *c_pod_annotation(void *ctx, rp_pod pod, const char *key)
 	return host_cache_service.pod_annotation(ctx, pod, key);
 }
 
-COVER_CALL(const char *, cache, pod_label, (void *ctx, rp_pod pod, const char *key), ctx, pod, key)
-COVER_CALL(const char *, cache, ctr_label, (void *ctx, rp_ctr ctr, const char *key), ctx, ctr, key)
-COVER_CALL(const char *, cache, ctr_annotation, (void *ctx, rp_ctr ctr, const char *key), ctx, ctr,
-	   key)
-COVER_CALL(const char *, cache, env, (void *ctx, rp_ctr ctr, const char *name), ctx, ctr, name)
 COVER_OUT(cache, mount, (void *ctx, rp_ctr ctr, uint32_t index, struct rp_mount_info *out), ctx,
 	  ctr, index, out)
 COVER_OUT(cache, device, (void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_info *out), ctx,
@@ -59,14 +51,6 @@ COVER_OUT(cache, pod_resource,
 	  index, out)
 COVER_OUT(cache, pod_ctr, (void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out), ctx,
 	  pod, index, out)
-COVER_CALL(int32_t, cache, get_int, (void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret), ctx, ctr,
-	   field, ret)
-COVER_CALL(const char *, cache, get_text, (void *ctx, rp_ctr ctr, uint32_t field), ctx, ctr, field)
-COVER_CALL(int32_t, cache, get_private,
-	   (void *ctx, rp_ctr ctr, const void **ret, uint32_t *ret_size), ctx, ctr, ret, ret_size)
-COVER_CALL(int32_t, cache, extended,
-	   (void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request, int64_t *ret_limit),
-	   ctx, ctr, resource, ret_request, ret_limit)
 COVER_TRY(cache, set_cpus, (void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids), ctx, txn, ctr,
 	  ids)
 COVER_TRY(cache, set_mems, (void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids), ctx, txn, ctr,
@@ -96,8 +80,6 @@ COVER_TRY(cache, set_degraded, (void *ctx, rp_txn txn, rp_ctr ctr, const char *r
 	  ctr, reason)
 COVER_TRY(cache, set_data, (void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value),
 	  ctx, txn, ctr, key, value)
-COVER_CALL(const char *, cache, arg, (void *ctx, rp_ctr ctr, uint32_t index), ctx, ctr, index)
-COVER_CALL(const char *, cache, cdi, (void *ctx, rp_ctr ctr, uint32_t index), ctx, ctr, index)
 COVER_TRY(cache, set_args, (void *ctx, rp_txn txn, rp_ctr ctr, const char *const *args, uint32_t n),
 	  ctx, txn, ctr, args, n)
 COVER_TRY(cache, add_mount, (void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_mount *mount), ctx,
@@ -110,30 +92,18 @@ COVER_TRY(cache, may_wait, (void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t l
 	  txn, quiet_ms, longest_ms)
 COVER_TRY(cache, set_group, (void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group), ctx, txn, ctr,
 	  group)
-COVER_CALL(uint32_t, cache, list_pods, (void *ctx, rp_pod *ret, uint32_t cap), ctx, ret, cap)
-COVER_CALL(int32_t, cache, get_pod_private,
-	   (void *ctx, rp_pod pod, const void **ret, uint32_t *ret_size), ctx, pod, ret, ret_size)
 COVER_TRY(cache, set_pod_private,
 	  (void *ctx, rp_txn txn, rp_pod pod, const void *data, uint32_t size), ctx, txn, pod, data,
 	  size)
 
 const struct rp_host_cache shim_cache = {
 	.size = sizeof shim_cache,
-	.list = cover_list,
 	.get_ctr = c_get_ctr,
 	.get_pod = c_get_pod,
 	.annotation = c_annotation,
 	.pod_annotation = c_pod_annotation,
-	.pod_label = cover_pod_label,
-	.ctr_label = cover_ctr_label,
-	.ctr_annotation = cover_ctr_annotation,
-	.env = cover_env,
 	.mount = cover_mount,
 	.device = cover_device,
-	.get_int = cover_get_int,
-	.get_text = cover_get_text,
-	.get_private = cover_get_private,
-	.extended = cover_extended,
 	.set_cpus = cover_set_cpus,
 	.set_mems = cover_set_mems,
 	.set_exclusive = cover_set_exclusive,
@@ -144,16 +114,12 @@ const struct rp_host_cache shim_cache = {
 	.set_degraded = cover_set_degraded,
 	.set_data = cover_set_data,
 	.pod_resource = cover_pod_resource,
-	.arg = cover_arg,
 	.set_args = cover_set_args,
 	.add_mount = cover_add_mount,
 	.add_device = cover_add_device,
 	.add_cdi = cover_add_cdi,
-	.cdi = cover_cdi,
 	.set_group = cover_set_group,
 	.may_wait = cover_may_wait,
 	.pod_ctr = cover_pod_ctr,
-	.list_pods = cover_list_pods,
-	.get_pod_private = cover_get_pod_private,
 	.set_pod_private = cover_set_pod_private,
 };

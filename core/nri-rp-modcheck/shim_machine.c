@@ -7,54 +7,19 @@
 #include "core/nri-rp-modcheck/shim.h"
 #include "core/lib/util/str.h"
 
-COVER_CALL(uint64_t, topology, generation, (void *ctx), ctx)
-COVER_CALL(int32_t, topology, set, (void *ctx, uint32_t which, struct rp_ids *ret), ctx, which, ret)
 COVER_OUT(topology, cpu, (void *ctx, uint32_t cpu, struct rp_cpu_info *out), ctx, cpu, out)
-COVER_CALL(uint32_t, topology, n_units, (void *ctx, uint32_t level), ctx, level)
 COVER_OUT(topology, unit, (void *ctx, uint32_t level, uint32_t index, struct rp_unit_info *out),
 	  ctx, level, index, out)
 COVER_OUT(topology, node, (void *ctx, uint32_t node, struct rp_node_info *out), ctx, node, out)
-COVER_CALL(uint32_t, topology, distance, (void *ctx, uint32_t from, uint32_t to), ctx, from, to)
-COVER_CALL(uint32_t, topology, n_caches, (void *ctx), ctx)
 COVER_OUT(topology, cache, (void *ctx, uint32_t index, struct rp_cache_info *out), ctx, index, out)
-COVER_CALL(int32_t, topology, device,
-	   (void *ctx, const char *path, struct rp_idset *ret_cpus, struct rp_idset *ret_nodes),
-	   ctx, path, ret_cpus, ret_nodes)
-COVER_CALL(uint64_t, topology, memory, (void *ctx), ctx)
-COVER_CALL(int32_t, topology, device_path, (void *ctx, const char *what, char *buf, uint32_t cap),
-	   ctx, what, buf, cap)
-COVER_CALL(int32_t, topology, simulated, (void *ctx), ctx)
 
 const struct rp_host_topology shim_topology = {
 	.size = sizeof shim_topology,
-	.generation = cover_generation,
-	.set = cover_set,
 	.cpu = cover_cpu,
-	.n_units = cover_n_units,
 	.unit = cover_unit,
 	.node = cover_node,
-	.distance = cover_distance,
-	.n_caches = cover_n_caches,
 	.cache = cover_cache,
-	.device = cover_device,
-	.memory = cover_memory,
-	.device_path = cover_device_path,
-	.simulated = cover_simulated,
 };
-
-COVER_CALL(uint32_t, config, kind, (void *ctx, rp_cfg node), ctx, node)
-COVER_CALL(rp_cfg, config, get, (void *ctx, rp_cfg node, const char *path), ctx, node, path)
-COVER_CALL(uint32_t, config, count, (void *ctx, rp_cfg node), ctx, node)
-COVER_CALL(rp_cfg, config, item, (void *ctx, rp_cfg node, uint32_t i), ctx, node, i)
-COVER_CALL(const char *, config, key, (void *ctx, rp_cfg node, uint32_t i), ctx, node, i)
-COVER_CALL(const char *, config, text, (void *ctx, rp_cfg node, const char *fallback), ctx, node,
-	   fallback)
-COVER_CALL(int64_t, config, value, (void *ctx, rp_cfg node, uint32_t type, int64_t fallback), ctx,
-	   node, type, fallback)
-COVER_CALL(double, config, number, (void *ctx, rp_cfg node, double fallback), ctx, node, fallback)
-COVER_CALL(int32_t, config, fail_at, (void *ctx, rp_cfg node, int32_t code, const char *text), ctx,
-	   node, code, text)
-COVER_CALL(const char *, config, where, (void *ctx, rp_cfg node), ctx, node)
 
 static rp_cfg g_parse(void *ctx, const char *what, const char *text, int32_t *ret_code)
 {
@@ -68,16 +33,6 @@ static rp_cfg g_parse(void *ctx, const char *what, const char *text, int32_t *re
 
 const struct rp_host_config shim_config = {
 	.size = sizeof shim_config,
-	.kind = cover_kind,
-	.get = cover_get,
-	.count = cover_count,
-	.item = cover_item,
-	.key = cover_key,
-	.text = cover_text,
-	.value = cover_value,
-	.number = cover_number,
-	.fail_at = cover_fail_at,
-	.where = cover_where,
 	.parse = g_parse,
 };
 
@@ -89,16 +44,9 @@ static void e_note(void *ctx, rp_ctr ctr, const char *text)
 	host_explain_service.note(ctx, ctr, text ? text : "");
 }
 
-static void e_decided_by(void *ctx, rp_ctr ctr, rp_cfg node, const char *text)
-{
-	(void)shim_enter(ctx, "decided_by");
-	host_explain_service.decided_by(ctx, ctr, node, text);
-}
-
 const struct rp_host_explain shim_explain = {
 	.size = sizeof shim_explain,
 	.note = e_note,
-	.decided_by = e_decided_by,
 };
 
 static void forget_timer(struct shim *s, uint64_t cookie)
@@ -121,12 +69,9 @@ static int32_t m_arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 	return r;
 }
 
-COVER_CALL(uint64_t, timer, now_ms, (void *ctx), ctx)
-
 const struct rp_host_timer shim_timer = {
 	.size = sizeof shim_timer,
 	.arm = m_arm,
-	.now_ms = cover_now_ms,
 };
 
 struct job {

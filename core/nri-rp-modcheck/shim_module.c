@@ -20,22 +20,19 @@ struct cover {
 	struct shim *shim;
 	struct instance *host;
 	struct rp_instance *real;
-	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
-	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
-	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
-	/* Tables of the module, and their covers. */
-	const struct rp_policy *policy;
-	const struct rp_controller *controller;
-	const struct rp_zones *zones;
-	const struct rp_extended *extended;
-	const struct rp_allocation *allocation;
-	const struct rp_devices *devices;
-	const struct rp_metrics *metrics;
-	const struct rp_state *state;
-	struct rp_policy our_policy;
-	struct rp_controller our_controller;
-	const struct rp_calculator *calculator;
-	struct rp_calculator our_calculator;
+	/* Tables of the module, and their copies with covers for the host. */
+#define TABLE(name)                                                                                \
+	const struct rp_##name *name;                                                              \
+	struct rp_##name our_##name
+	TABLE(policy);
+	TABLE(controller);
+	TABLE(calculator);
+	TABLE(zones);
+	TABLE(extended);
+	TABLE(allocation);
+	TABLE(devices);
+	TABLE(metrics);
+	TABLE(state);
 };
 
 static struct cover *cover_of(struct rp_instance *inst)
@@ -142,50 +139,44 @@ static int32_t shim_module_judge_duty(struct cover *c, struct begun b, int32_t r
 }
 
 /* `call` is evaluated between the two readings of the clock. */
-#define JUDGE_BY(judge, c, name, call)                                                             \
+#define JUDGE(judge, c, name, call)                                                                \
 	do {                                                                                       \
 		struct begun begun_ = shim_module_begin(c, name);                                  \
-		return judge(c, begun_, call);                                                     \
+		return shim_module_##judge(c, begun_, call);                                       \
 	} while (0)
-#define JUDGE(c, name, call) JUDGE_BY(shim_module_judge, c, name, call)
 #define TIME(c, name, call)                                                                        \
 	do {                                                                                       \
 		struct begun begun_ = shim_module_begin(c, name);                                  \
 		call;                                                                              \
 		shim_module_end(c, begun_);                                                        \
 	} while (0)
-
-/* ---- configuration, for all kinds ------------------------------------------------------------ */
-
-static int32_t g_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "prepare", c->prepare(c->real, cfg, ret));
-}
-
-static void g_commit(struct rp_instance *inst, struct rp_plan *plan)
-{
-	struct cover *c = cover_of(inst);
-	TIME(c, "commit", c->commit(c->real, plan));
-	if (RP_HAS(c->controller, takes))
-		c->our_controller.takes = c->controller->takes;
-}
-
-static void g_abort(struct rp_instance *inst, struct rp_plan *plan)
-{
-	struct cover *c = cover_of(inst);
-	TIME(c, "abort", c->abort(c->real, plan));
-}
+/* Defines the cover of a function of a table: COVER for functions whose result is judged, COVER_VOID
+ * for the others. Parameters and arguments are those after the instance. */
+#define WITH_INSTANCE(...) (struct rp_instance * inst, ##__VA_ARGS__)
+#define COVER(judge, table, function, params, ...)                                                 \
+	static int32_t table##_##function WITH_INSTANCE params                                     \
+	{                                                                                          \
+		struct cover *c = cover_of(inst);                                                  \
+		JUDGE(judge, c, #function, c->table->function(c->real, ##__VA_ARGS__));            \
+	}
+#define COVER_VOID(table, function, params, ...)                                                   \
+	static void table##_##function WITH_INSTANCE params                                        \
+	{                                                                                          \
+		struct cover *c = cover_of(inst);                                                  \
+		TIME(c, #function, c->table->function(c->real, ##__VA_ARGS__));                    \
+	}
 
 /* ---- policies -------------------------------------------------------------------------------- */
 
-static int32_t p_sync(struct rp_instance *inst, rp_txn txn)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE_BY(shim_module_judge_duty, c, "sync", c->policy->sync(c->real, txn));
-}
+#define COVER_COMMON(table)                                                                        \
+	COVER(judge, table, prepare, (rp_cfg cfg, struct rp_plan * *ret), cfg, ret)                \
+	COVER_VOID(table, abort, (struct rp_plan * plan), plan)
 
-static int32_t p_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+COVER_COMMON(policy)
+COVER_VOID(policy, commit, (struct rp_plan * plan), plan)
+COVER(judge_duty, policy, sync, (rp_txn txn), txn)
+
+static int32_t policy_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct cover *c = cover_of(inst);
 	struct shim *s = c->shim;
@@ -200,19 +191,10 @@ static int32_t p_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	return result;
 }
 
-static int32_t p_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE_BY(shim_module_judge_decision, c, "update", c->policy->update(c->real, txn, ctr));
-}
+COVER(judge_decision, policy, update, (rp_txn txn, rp_ctr ctr), txn, ctr)
+COVER(judge_duty, policy, release, (rp_txn txn, rp_ctr ctr), txn, ctr)
 
-static int32_t p_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE_BY(shim_module_judge_duty, c, "release", c->policy->release(c->real, txn, ctr));
-}
-
-static int32_t p_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+static int32_t policy_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
 {
 	struct cover *c = cover_of(inst);
 	struct rp_event told = *ev;
@@ -220,10 +202,10 @@ static int32_t p_event(struct rp_instance *inst, rp_txn txn, const struct rp_eve
 		memset(&told.data, SHIM_POISON, sizeof told - offsetof(struct rp_event, data));
 		told.size = offsetof(struct rp_event, data);
 	}
-	JUDGE_BY(shim_module_judge_policy, c, "event", c->policy->event(c->real, txn, &told));
+	JUDGE(judge_policy, c, "event", c->policy->event(c->real, txn, &told));
 }
 
-static int32_t p_rolled_back(struct rp_instance *inst)
+static int32_t policy_rolled_back(struct rp_instance *inst)
 {
 	struct cover *c = cover_of(inst);
 	struct begun b = shim_module_begin(c, "rolled_back");
@@ -234,186 +216,89 @@ static int32_t p_rolled_back(struct rp_instance *inst)
 	return result;
 }
 
-static void p_stop(struct rp_instance *inst)
-{
-	struct cover *c = cover_of(inst);
-	TIME(c, "stop", c->policy->stop(c->real));
-}
-
-static int32_t p_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE_BY(shim_module_judge_decision, c, "unmanaged",
-		 c->policy->unmanaged(c->real, txn, ctr));
-}
-
-static int32_t p_admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE_BY(shim_module_judge_decision, c, "admit_pod",
-		 c->policy->admit_pod(c->real, txn, pod));
-}
-
-static int32_t p_pod_removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE_BY(shim_module_judge_duty, c, "pod_removed",
-		 c->policy->pod_removed(c->real, txn, pod));
-}
+COVER_VOID(policy, stop, ())
+COVER(judge_decision, policy, unmanaged, (rp_txn txn, rp_ctr ctr), txn, ctr)
+COVER(judge_decision, policy, admit_pod, (rp_txn txn, rp_pod pod), txn, pod)
+COVER(judge_duty, policy, pod_removed, (rp_txn txn, rp_pod pod), txn, pod)
 
 #define LAST_IS(type, member)                                                                      \
 	_Static_assert(sizeof(struct type) ==                                                      \
 			       offsetof(struct type, member) + sizeof(void (*)(void)),             \
 		       "cover new members of struct " #type)
 LAST_IS(rp_policy, pod_removed);
-LAST_IS(rp_controller, measure);
 
-/* Covers a member if the module's table has it; the table keeps its size. */
-#define COVER(theirs, ours, member, fn)                                                            \
-	do {                                                                                       \
-		if (RP_HAS(theirs, member) && (theirs)->member)                                    \
-			(ours)->member = fn;                                                       \
-	} while (0)
-
-static const void *cover_policy(struct cover *c, const struct rp_policy *p)
-{
-	struct rp_policy *ours = &c->our_policy;
-	if (!p)
-		return NULL;
-	c->policy = p;
-	*ours = (struct rp_policy){.size = p->size < sizeof *ours ? p->size : sizeof *ours};
-	COVER(p, c, prepare, p->prepare);
-	COVER(p, ours, prepare, g_prepare);
-	COVER(p, c, commit, p->commit);
-	COVER(p, ours, commit, g_commit);
-	COVER(p, c, abort, p->abort);
-	COVER(p, ours, abort, g_abort);
-	COVER(p, ours, sync, p_sync);
-	COVER(p, ours, allocate, p_allocate);
-	COVER(p, ours, update, p_update);
-	COVER(p, ours, release, p_release);
-	COVER(p, ours, event, p_event);
-	COVER(p, ours, rolled_back, p_rolled_back);
-	COVER(p, ours, stop, p_stop);
-	COVER(p, ours, unmanaged, p_unmanaged);
-	COVER(p, ours, admit_pod, p_admit_pod);
-	COVER(p, ours, pod_removed, p_pod_removed);
-	return ours;
-}
+static const struct rp_policy policy_covers = {
+	.prepare = policy_prepare,
+	.commit = policy_commit,
+	.abort = policy_abort,
+	.sync = policy_sync,
+	.allocate = policy_allocate,
+	.update = policy_update,
+	.release = policy_release,
+	.event = policy_event,
+	.rolled_back = policy_rolled_back,
+	.stop = policy_stop,
+	.unmanaged = policy_unmanaged,
+	.admit_pod = policy_admit_pod,
+	.pod_removed = policy_pod_removed,
+};
 
 /* ---- controllers ----------------------------------------------------------------------------- */
 
-static int32_t c_start(struct rp_instance *inst)
+static void controller_commit(struct rp_instance *inst, struct rp_plan *plan)
 {
 	struct cover *c = cover_of(inst);
-	JUDGE(c, "start", c->controller->start(c->real));
+	TIME(c, "commit", c->controller->commit(c->real, plan));
+	if (RP_HAS(c->controller, takes))
+		c->our_controller.takes = c->controller->takes;
 }
 
-static void c_stop(struct rp_instance *inst)
-{
-	struct cover *c = cover_of(inst);
-	TIME(c, "stop", c->controller->stop(c->real));
-}
+COVER_COMMON(controller)
+COVER(judge, controller, start, ())
+COVER_VOID(controller, stop, ())
+COVER(judge, controller, pre_create, (rp_txn txn, rp_ctr ctr), txn, ctr)
+COVER(judge, controller, post_start, (rp_ctr ctr), ctr)
+COVER(judge, controller, post_update, (rp_ctr ctr, uint32_t changed), ctr, changed)
+COVER(judge, controller, post_stop, (rp_ctr ctr), ctr)
+COVER_VOID(controller, sync, ())
+COVER_VOID(controller, timer, (uint64_t cookie), cookie)
+COVER_VOID(controller, measure, ())
 
-static int32_t c_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "pre_create", c->controller->pre_create(c->real, txn, ctr));
-}
+LAST_IS(rp_controller, measure);
 
-static int32_t c_post_start(struct rp_instance *inst, rp_ctr ctr)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "post_start", c->controller->post_start(c->real, ctr));
-}
-
-static int32_t c_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "post_update", c->controller->post_update(c->real, ctr, changed));
-}
-
-static int32_t c_post_stop(struct rp_instance *inst, rp_ctr ctr)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "post_stop", c->controller->post_stop(c->real, ctr));
-}
-
-static void c_sync(struct rp_instance *inst)
-{
-	struct cover *c = cover_of(inst);
-	TIME(c, "sync", c->controller->sync(c->real));
-}
-
-static void c_timer(struct rp_instance *inst, uint64_t cookie)
-{
-	struct cover *c = cover_of(inst);
-	TIME(c, "timer", c->controller->timer(c->real, cookie));
-}
-
-static void c_measure(struct rp_instance *inst)
-{
-	struct cover *c = cover_of(inst);
-	TIME(c, "measure", c->controller->measure(c->real));
-}
-
-static const void *cover_controller(struct cover *c, const struct rp_controller *k)
-{
-	struct rp_controller *ours = &c->our_controller;
-	if (!k)
-		return NULL;
-	c->controller = k;
-	*ours = (struct rp_controller){.size = k->size < sizeof *ours ? k->size : sizeof *ours};
-	if (RP_HAS(k, takes))
-		ours->takes = k->takes;
-	COVER(k, c, prepare, k->prepare);
-	COVER(k, ours, prepare, g_prepare);
-	COVER(k, c, commit, k->commit);
-	COVER(k, ours, commit, g_commit);
-	COVER(k, c, abort, k->abort);
-	COVER(k, ours, abort, g_abort);
-	COVER(k, ours, start, c_start);
-	COVER(k, ours, stop, c_stop);
-	COVER(k, ours, pre_create, c_pre_create);
-	COVER(k, ours, post_start, c_post_start);
-	COVER(k, ours, post_update, c_post_update);
-	COVER(k, ours, post_stop, c_post_stop);
-	COVER(k, ours, sync, c_sync);
-	COVER(k, ours, timer, c_timer);
-	COVER(k, ours, measure, c_measure);
-	return ours;
-}
+static const struct rp_controller controller_covers = {
+	.prepare = controller_prepare,
+	.commit = controller_commit,
+	.abort = controller_abort,
+	.start = controller_start,
+	.stop = controller_stop,
+	.pre_create = controller_pre_create,
+	.post_start = controller_post_start,
+	.post_update = controller_post_update,
+	.post_stop = controller_post_stop,
+	.sync = controller_sync,
+	.timer = controller_timer,
+	.measure = controller_measure,
+};
 
 /* ---- calculators ----------------------------------------------------------------------------- */
 
-static int32_t n_calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "calculate", c->calculator->calculate(c->real, out));
-}
-
-static int32_t n_reset(struct rp_instance *inst, const char *message, const struct rp_nr_sink *out)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "reset", c->calculator->reset(c->real, message, out));
-}
-
-static int32_t n_apply(struct rp_instance *inst, const struct rp_nr_edit *node)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "apply", c->calculator->apply(c->real, node));
-}
+COVER_COMMON(calculator)
+COVER_VOID(calculator, commit, (struct rp_plan * plan), plan)
+COVER(judge, calculator, calculate, (const struct rp_nr_sink *out), out)
+COVER(judge, calculator, reset, (const char *message, const struct rp_nr_sink *out), message, out)
+COVER(judge, calculator, apply, (const struct rp_nr_edit *node), node)
 
 /* Returns the module's result, of which 1 is valid in this function and the next. */
-static int32_t n_need_sync(struct rp_instance *inst, const struct rp_nr_edit *old_node,
-			   const struct rp_nr_edit *new_node)
+static int32_t calculator_need_sync(struct rp_instance *inst, const struct rp_nr_edit *old_node,
+				    const struct rp_nr_edit *new_node)
 {
 	const struct cover *c = cover_of(inst);
 	return c->calculator->need_sync(c->real, old_node, new_node);
 }
 
-static int32_t n_meta_changed(struct rp_instance *inst, const char *key, const char *old_text,
-			      const char *new_text)
+static int32_t calculator_meta_changed(struct rp_instance *inst, const char *key,
+				       const char *old_text, const char *new_text)
 {
 	const struct cover *c = cover_of(inst);
 	return c->calculator->meta_changed(c->real, key, old_text, new_text);
@@ -421,90 +306,43 @@ static int32_t n_meta_changed(struct rp_instance *inst, const char *key, const c
 
 LAST_IS(rp_calculator, meta_changed);
 
-static const void *cover_calculator(struct cover *c, const struct rp_calculator *n)
-{
-	struct rp_calculator *ours = &c->our_calculator;
-	if (!n)
-		return NULL;
-	c->calculator = n;
-	*ours = (struct rp_calculator){.size = n->size < sizeof *ours ? n->size : sizeof *ours,
-				       .flags = n->flags};
-	COVER(n, c, prepare, n->prepare);
-	COVER(n, ours, prepare, g_prepare);
-	COVER(n, c, commit, n->commit);
-	COVER(n, ours, commit, g_commit);
-	COVER(n, c, abort, n->abort);
-	COVER(n, ours, abort, g_abort);
-	COVER(n, ours, resources, n->resources);
-	COVER(n, ours, annotations, n->annotations);
-	COVER(n, ours, calculate, n_calculate);
-	COVER(n, ours, reset, n_reset);
-	COVER(n, ours, apply, n_apply);
-	COVER(n, ours, need_sync, n_need_sync);
-	COVER(n, ours, meta_changed, n_meta_changed);
-	return ours;
-}
+static const struct rp_calculator calculator_covers = {
+	.prepare = calculator_prepare,
+	.commit = calculator_commit,
+	.abort = calculator_abort,
+	.calculate = calculator_calculate,
+	.reset = calculator_reset,
+	.apply = calculator_apply,
+	.need_sync = calculator_need_sync,
+	.meta_changed = calculator_meta_changed,
+};
 
 /* ---- services for all kinds ------------------------------------------------------------------ */
 
-static int32_t r_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+COVER(judge, zones, zones, (const struct rp_zone_sink *sink), sink)
+COVER(judge, extended, extended, (const struct rp_extended_sink *sink), sink)
+COVER(judge, allocation, allocatable, (struct rp_idset * ret), ret)
+COVER(judge, allocation, memory, (rp_ctr ctr, const struct rp_memory_sink *sink), ctr, sink)
+COVER(judge, devices, devices, (const struct rp_devices_sink *sink), sink)
+
+static int32_t devices_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr claim,
+				const char *device)
 {
 	struct cover *c = cover_of(inst);
-	JUDGE(c, "zones", c->zones->zones(c->real, sink));
+	JUDGE(judge, c, "allocate of a claim", c->devices->allocate(c->real, txn, claim, device));
 }
 
-static int32_t r_extended(struct rp_instance *inst, const struct rp_extended_sink *sink)
+static int32_t devices_release(struct rp_instance *inst, rp_txn txn, rp_ctr claim)
 {
 	struct cover *c = cover_of(inst);
-	JUDGE(c, "extended", c->extended->extended(c->real, sink));
+	JUDGE(judge, c, "release of a claim", c->devices->release(c->real, txn, claim));
 }
 
-static int32_t r_allocatable(struct rp_instance *inst, struct rp_idset *ret)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "allocatable", c->allocation->allocatable(c->real, ret));
-}
-
-static int32_t r_memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink)
-{
-	struct cover *c = cover_of(inst);
-	if (!RP_HAS(c->allocation, memory) || !c->allocation->memory)
-		return 0;
-	JUDGE(c, "memory", c->allocation->memory(c->real, ctr, sink));
-}
-
-static int32_t r_devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "devices", c->devices->devices(c->real, sink));
-}
-
-static int32_t r_claim(struct rp_instance *inst, rp_txn txn, rp_ctr claim, const char *device)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "allocate of a claim", c->devices->allocate(c->real, txn, claim, device));
-}
-
-static int32_t r_unclaim(struct rp_instance *inst, rp_txn txn, rp_ctr claim)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "release of a claim", c->devices->release(c->real, txn, claim));
-}
-
-static int32_t r_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "collect", c->metrics->collect(c->real, sink));
-}
-
-static int32_t r_save(struct rp_instance *inst, const void **ret, uint32_t *ret_size)
-{
-	struct cover *c = cover_of(inst);
-	JUDGE(c, "save", c->state->save(c->real, ret, ret_size));
-}
+COVER(judge, metrics, collect, (const struct rp_metric_sink *sink), sink)
+COVER(judge, state, save, (const void **ret, uint32_t *ret_size), ret, ret_size)
 
 /* Calls load(), which may refuse a state without calling fail(). */
-static int32_t r_load(struct rp_instance *inst, const void *data, uint32_t size)
+static int32_t state_load(struct rp_instance *inst, const void *data, uint32_t size)
 {
 	struct cover *c = cover_of(inst);
 	struct begun b = shim_module_begin(c, "load");
@@ -512,56 +350,50 @@ static int32_t r_load(struct rp_instance *inst, const void *data, uint32_t size)
 	return shim_module_judge(c, b, c->state->load(c->real, data, size));
 }
 
-static const struct rp_zones our_zones = {.size = sizeof our_zones, .zones = r_zones};
-static const struct rp_extended our_extended = {.size = sizeof our_extended,
-						.extended = r_extended};
-static const struct rp_allocation our_allocation = {
-	.size = sizeof our_allocation, .allocatable = r_allocatable, .memory = r_memory};
-static const struct rp_devices our_devices = {.size = sizeof our_devices,
-					      .devices = r_devices,
-					      .allocate = r_claim,
-					      .release = r_unclaim};
-static const struct rp_metrics our_metrics = {.size = sizeof our_metrics, .collect = r_collect};
-static const struct rp_state our_state = {.size = sizeof our_state, .save = r_save, .load = r_load};
+static const struct rp_zones zones_covers = {.zones = zones_zones};
+static const struct rp_extended extended_covers = {.extended = extended_extended};
+static const struct rp_allocation allocation_covers = {.allocatable = allocation_allocatable,
+						       .memory = allocation_memory};
+static const struct rp_devices devices_covers = {
+	.devices = devices_devices, .allocate = devices_allocate, .release = devices_release};
+static const struct rp_metrics metrics_covers = {.collect = metrics_collect};
+static const struct rp_state state_covers = {.save = state_save, .load = state_load};
 
 /* ---- the instance ---------------------------------------------------------------------------- */
 
+#define TABLE_ROW(id, name)                                                                        \
+	{                                                                                          \
+		id, &name##_covers, offsetof(struct cover, name),                                  \
+			offsetof(struct cover, our_##name), sizeof(struct rp_##name)               \
+	}
+static const struct {
+	const char *id;
+	const void *covers;
+	size_t theirs, ours, size;
+} tables[] = {
+	TABLE_ROW(RP_POLICY_1, policy),		TABLE_ROW(RP_CONTROLLER_1, controller),
+	TABLE_ROW(RP_CALCULATOR_1, calculator), TABLE_ROW(RP_ZONES_1, zones),
+	TABLE_ROW(RP_EXTENDED_1, extended),	TABLE_ROW(RP_ALLOCATION_1, allocation),
+	TABLE_ROW(RP_DEVICES_1, devices),	TABLE_ROW(RP_METRICS_1, metrics),
+	TABLE_ROW(RP_STATE_1, state),
+};
+
+/* Returns the module's table with covers, which has the size of the module's. */
 static const void *service_of(struct cover *c, const char *id)
 {
 	const void *theirs = c->shim->real->service(c->real, id);
-	if (str_eq(id, RP_POLICY_1))
-		return cover_policy(c, theirs);
-	if (str_eq(id, RP_CONTROLLER_1))
-		return cover_controller(c, theirs);
-	if (str_eq(id, RP_CALCULATOR_1))
-		return cover_calculator(c, theirs);
-	if (str_eq(id, RP_ZONES_1)) {
-		c->zones = theirs;
-		return RP_HAS(c->zones, zones) && c->zones->zones ? &our_zones : NULL;
-	}
-	if (str_eq(id, RP_EXTENDED_1)) {
-		c->extended = theirs;
-		return RP_HAS(c->extended, extended) && c->extended->extended ? &our_extended
-									      : NULL;
-	}
-	if (str_eq(id, RP_ALLOCATION_1)) {
-		c->allocation = theirs;
-		return RP_HAS(c->allocation, allocatable) && c->allocation->allocatable
-			       ? &our_allocation
-			       : NULL;
-	}
-	if (str_eq(id, RP_DEVICES_1)) {
-		c->devices = theirs;
-		return RP_HAS(c->devices, release) ? &our_devices : NULL;
-	}
-	if (str_eq(id, RP_METRICS_1)) {
-		c->metrics = theirs;
-		return RP_HAS(c->metrics, collect) && c->metrics->collect ? &our_metrics : NULL;
-	}
-	if (str_eq(id, RP_STATE_1)) {
-		c->state = theirs;
-		return RP_HAS(c->state, load) && c->state->save && c->state->load ? &our_state
-										  : NULL;
+	for (unsigned i = 0; theirs && i < sizeof tables / sizeof *tables; i++) {
+		uint32_t size;
+		char *ours = (char *)c + tables[i].ours;
+		if (!str_eq(id, tables[i].id))
+			continue;
+		memcpy((char *)c + tables[i].theirs, &theirs, sizeof theirs);
+		memcpy(&size, theirs, sizeof size);
+		size = size < tables[i].size ? size : (uint32_t)tables[i].size;
+		memcpy(ours, theirs, size);
+		memcpy(ours, &size, sizeof size);
+		shim_put_covers(ours, tables[i].covers, size);
+		return ours;
 	}
 	return theirs;
 }

@@ -24,6 +24,8 @@ struct call {
 struct function {
 	const char *name;
 	unsigned min, max; /* limits of the number of arguments */
+	enum { CTR = 1, SETS } first; /* kind of the first argument, or of all that are no text */
+	const char *text; /* what the last argument is, as a text; NULL: another kind */
 	int (*run)(struct call *c);
 	int detail; /* variant, for functions that share their code */
 };
@@ -36,16 +38,17 @@ static int functions_wrong(const struct call *c, const char *expected)
 		       expected);
 }
 
-static int need_ctr(const struct call *c)
+/* Checks the arguments' kinds, and converts those that have to be sets. */
+static int functions_check(const struct call *c)
 {
-	return c->args[0].kind == V_CTR ? 0 : functions_wrong(c, "a container");
-}
-
-static int all_sets(const struct call *c)
-{
+	unsigned n = c->f->text ? c->n - 1 : c->n;
 	int r = 0;
-	for (unsigned i = 0; !r && i < c->n; i++)
+	if (c->f->first == CTR && c->args[0].kind != V_CTR)
+		return functions_wrong(c, "a container");
+	for (unsigned i = 0; !r && c->f->first == SETS && i < n; i++)
 		r = value_to_set(c->p, &c->args[i]);
+	if (!r && c->f->text && c->args[n].kind != V_TEXT)
+		r = functions_wrong(c, c->f->text);
 	return r;
 }
 
@@ -53,9 +56,6 @@ static int all_sets(const struct call *c)
 
 static int f_cpus(struct call *c)
 {
-	int r = need_ctr(c);
-	if (r)
-		return r;
 	c->ret->kind = V_SET;
 	if (c->f->detail)
 		model_mems(c->p->s, c->args[0].ctr, &c->ret->set);
@@ -92,9 +92,6 @@ static int64_t number_of(const struct sim_ctr *t, int which)
 
 static int f_number(struct call *c)
 {
-	int r = need_ctr(c);
-	if (r)
-		return r;
 	int64_t number = number_of(c->args[0].ctr, c->f->detail);
 	value_number(c->ret, number == SIM_NOT_SET ? -1 : number);
 	return 0;
@@ -123,11 +120,6 @@ static const char *text_of(const struct sim_ctr *t, int which, const char *key)
 
 static int f_text(struct call *c)
 {
-	int r = need_ctr(c);
-	if (r)
-		return r;
-	if (c->n == 2 && c->args[1].kind != V_TEXT)
-		return functions_wrong(c, "a text in quotes");
 	const char *text =
 		text_of(c->args[0].ctr, c->f->detail, c->n == 2 ? c->args[1].text : NULL);
 	value_text(c->ret, text ? text : "", text ? strlen(text) : 0);
@@ -137,11 +129,6 @@ static int f_text(struct call *c)
 /* Returns a member of the plugin's adjustments, such as scheduler/nice or args/0. */
 static int f_given(struct call *c)
 {
-	int r = need_ctr(c);
-	if (r)
-		return r;
-	if (c->args[1].kind != V_TEXT)
-		return functions_wrong(c, "a text in quotes");
 	const json_t *node = c->args[0].ctr->given;
 	char path[VALUE_TEXT_MAX], number[ARG_NUMBER_MAX];
 	(void)snprintf(path, sizeof path, "%s", c->args[1].text);
@@ -174,19 +161,12 @@ static int take_file(struct call *c, int r, const char *name, char *text)
 static int f_file(struct call *c)
 {
 	char *text = NULL;
-	if (c->args[0].kind != V_TEXT)
-		return functions_wrong(c, "a path in quotes");
 	int r = files_read(c->p->s, c->args[0].text, &text);
 	return take_file(c, r, c->args[0].text, text);
 }
 
 static int f_exported(struct call *c)
 {
-	int r = need_ctr(c);
-	if (r)
-		return r;
-	if (c->args[1].kind != V_TEXT)
-		return functions_wrong(c, "a variable's name in quotes");
 	value_text(c->ret, "", 0);
 	files_exported(c->args[0].ctr, c->args[1].text, c->ret->text, sizeof c->ret->text);
 	return 0;
@@ -195,12 +175,7 @@ static int f_exported(struct call *c)
 static int f_cgroup(struct call *c)
 {
 	char *text = NULL;
-	int r = need_ctr(c);
-	if (r)
-		return r;
-	if (c->args[1].kind != V_TEXT)
-		return functions_wrong(c, "a file's name in quotes");
-	r = files_read_cgroup(c->p->s, c->args[0].ctr, c->args[1].text, &text);
+	int r = files_read_cgroup(c->p->s, c->args[0].ctr, c->args[1].text, &text);
 	return take_file(c, r, c->args[1].text, text);
 }
 
@@ -210,18 +185,13 @@ static int f_cpufile(struct call *c)
 {
 	bool first = true, same = true;
 	struct value one = {0};
-	int r = value_to_set(c->p, &c->args[0]);
-	if (r)
-		return r;
-	if (c->args[1].kind != V_TEXT)
-		return functions_wrong(c, "a file's name in quotes");
 	for (uint32_t cpu = 0; cpu < RP_CPUS_MAX; cpu++) {
 		char path[VALUE_TEXT_MAX + 64], *text = NULL;
 		if (!rp_ids_has(rp_ids_of(&c->args[0].set), cpu))
 			continue;
 		(void)snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/%s", cpu,
 			       c->args[1].text);
-		r = files_read(c->p->s, path, &text);
+		int r = files_read(c->p->s, path, &text);
 		r = take_file(c, r, path, text);
 		if (r)
 			return r;
@@ -239,30 +209,23 @@ static int f_cpufile(struct call *c)
 
 static int f_count(struct call *c)
 {
-	int r = all_sets(c);
-	if (!r)
-		value_number(c->ret, rp_ids_count(rp_ids_of(&c->args[0].set)));
-	return r;
+	value_number(c->ret, rp_ids_count(rp_ids_of(&c->args[0].set)));
+	return 0;
 }
 
 static int f_disjoint(struct call *c)
 {
-	int r = all_sets(c);
 	bool apart = true;
-	for (unsigned i = 0; !r && i < c->n; i++)
+	for (unsigned i = 0; i < c->n; i++)
 		for (unsigned k = 0; k < i; k++)
 			apart &= !rp_ids_overlap(rp_ids_of(&c->args[i].set),
 						 rp_ids_of(&c->args[k].set));
-	if (!r)
-		value_number(c->ret, apart);
-	return r;
+	value_number(c->ret, apart);
+	return 0;
 }
 
 static int f_union(struct call *c)
 {
-	int r = all_sets(c);
-	if (r)
-		return r;
 	c->ret->kind = V_SET;
 	rp_idset_clear(&c->ret->set);
 	for (unsigned i = 0; i < c->n; i++)
@@ -273,9 +236,6 @@ static int f_union(struct call *c)
 /* Returns the units that contain the CPUs. */
 static int f_units(struct call *c)
 {
-	int r = all_sets(c);
-	if (r)
-		return r;
 	c->ret->kind = V_SET;
 	view_units(&c->p->s->view, (enum view_level)c->f->detail, rp_ids_of(&c->args[0].set),
 		   &c->ret->set);
@@ -285,9 +245,6 @@ static int f_units(struct call *c)
 /* Returns the CPUs of the units. */
 static int f_unit_cpus(struct call *c)
 {
-	int r = all_sets(c);
-	if (r)
-		return r;
 	c->ret->kind = V_SET;
 	view_cpus(&c->p->s->view, (enum view_level)c->f->detail, rp_ids_of(&c->args[0].set),
 		  &c->ret->set);
@@ -295,42 +252,42 @@ static int f_unit_cpus(struct call *c)
 }
 
 static const struct function functions[] = {
-	{"cpus", 1, 1, f_cpus, 0},
-	{"mems", 1, 1, f_cpus, 1},
-	{"shares", 1, 1, f_number, N_SHARES},
-	{"quota", 1, 1, f_number, N_QUOTA},
-	{"period", 1, 1, f_number, N_PERIOD},
-	{"memory_limit", 1, 1, f_number, N_MEMORY_LIMIT},
-	{"oom_score_adj", 1, 1, f_number, N_OOM},
-	{"updates", 1, 1, f_number, N_UPDATES},
-	{"moves", 1, 1, f_number, N_MOVES},
-	{"pinned", 1, 1, f_number, N_PINNED},
-	{"alive", 1, 1, f_number, N_ALIVE},
-	{"qos", 1, 1, f_text, T_QOS},
-	{"state", 1, 1, f_text, T_STATE},
-	{"rdt", 1, 1, f_text, T_RDT},
-	{"blockio", 1, 1, f_text, T_BLOCKIO},
-	{"env", 2, 2, f_text, T_ENV},
-	{"annotation", 2, 2, f_text, T_ANNOTATION},
-	{"unified", 2, 2, f_text, T_UNIFIED},
-	{"given", 2, 2, f_given, 0},
-	{"file", 1, 1, f_file, 0},
-	{"exported", 2, 2, f_exported, 0},
-	{"cgroup", 2, 2, f_cgroup, 0},
-	{"cpufile", 2, 2, f_cpufile, 0},
-	{"count", 1, 1, f_count, 0},
-	{"disjoint", 2, ARGS_MAX, f_disjoint, 0},
-	{"union", 1, ARGS_MAX, f_union, 0},
-	{"cores", 1, 1, f_units, VIEW_CORE},
-	{"l3s", 1, 1, f_units, VIEW_L3},
-	{"nodes", 1, 1, f_units, VIEW_NODE},
-	{"dies", 1, 1, f_units, VIEW_DIE},
-	{"packages", 1, 1, f_units, VIEW_PACKAGE},
-	{"core", 1, 1, f_unit_cpus, VIEW_CORE},
-	{"l3", 1, 1, f_unit_cpus, VIEW_L3},
-	{"node", 1, 1, f_unit_cpus, VIEW_NODE},
-	{"die", 1, 1, f_unit_cpus, VIEW_DIE},
-	{"package", 1, 1, f_unit_cpus, VIEW_PACKAGE},
+	{"cpus", 1, 1, CTR, NULL, f_cpus, 0},
+	{"mems", 1, 1, CTR, NULL, f_cpus, 1},
+	{"shares", 1, 1, CTR, NULL, f_number, N_SHARES},
+	{"quota", 1, 1, CTR, NULL, f_number, N_QUOTA},
+	{"period", 1, 1, CTR, NULL, f_number, N_PERIOD},
+	{"memory_limit", 1, 1, CTR, NULL, f_number, N_MEMORY_LIMIT},
+	{"oom_score_adj", 1, 1, CTR, NULL, f_number, N_OOM},
+	{"updates", 1, 1, CTR, NULL, f_number, N_UPDATES},
+	{"moves", 1, 1, CTR, NULL, f_number, N_MOVES},
+	{"pinned", 1, 1, CTR, NULL, f_number, N_PINNED},
+	{"alive", 1, 1, CTR, NULL, f_number, N_ALIVE},
+	{"qos", 1, 1, CTR, NULL, f_text, T_QOS},
+	{"state", 1, 1, CTR, NULL, f_text, T_STATE},
+	{"rdt", 1, 1, CTR, NULL, f_text, T_RDT},
+	{"blockio", 1, 1, CTR, NULL, f_text, T_BLOCKIO},
+	{"env", 2, 2, CTR, "a text in quotes", f_text, T_ENV},
+	{"annotation", 2, 2, CTR, "a text in quotes", f_text, T_ANNOTATION},
+	{"unified", 2, 2, CTR, "a text in quotes", f_text, T_UNIFIED},
+	{"given", 2, 2, CTR, "a text in quotes", f_given, 0},
+	{"file", 1, 1, 0, "a path in quotes", f_file, 0},
+	{"exported", 2, 2, CTR, "a variable's name in quotes", f_exported, 0},
+	{"cgroup", 2, 2, CTR, "a file's name in quotes", f_cgroup, 0},
+	{"cpufile", 2, 2, SETS, "a file's name in quotes", f_cpufile, 0},
+	{"count", 1, 1, SETS, NULL, f_count, 0},
+	{"disjoint", 2, ARGS_MAX, SETS, NULL, f_disjoint, 0},
+	{"union", 1, ARGS_MAX, SETS, NULL, f_union, 0},
+	{"cores", 1, 1, SETS, NULL, f_units, VIEW_CORE},
+	{"l3s", 1, 1, SETS, NULL, f_units, VIEW_L3},
+	{"nodes", 1, 1, SETS, NULL, f_units, VIEW_NODE},
+	{"dies", 1, 1, SETS, NULL, f_units, VIEW_DIE},
+	{"packages", 1, 1, SETS, NULL, f_units, VIEW_PACKAGE},
+	{"core", 1, 1, SETS, NULL, f_unit_cpus, VIEW_CORE},
+	{"l3", 1, 1, SETS, NULL, f_unit_cpus, VIEW_L3},
+	{"node", 1, 1, SETS, NULL, f_unit_cpus, VIEW_NODE},
+	{"die", 1, 1, SETS, NULL, f_unit_cpus, VIEW_DIE},
+	{"package", 1, 1, SETS, NULL, f_unit_cpus, VIEW_PACKAGE},
 };
 #define N_FUNCTIONS (sizeof functions / sizeof functions[0])
 
@@ -425,7 +382,9 @@ static int functions_call(struct parser *p, const char *name, const char *begin,
 	if (c.n < c.f->min || c.n > c.f->max)
 		return err_set(p->err, -EINVAL, "%s: %s takes %u to %u arguments", p->whole, name,
 			       c.f->min, c.f->max);
-	r = c.f->run(&c);
+	r = functions_check(&c);
+	if (!r)
+		r = c.f->run(&c);
 	if (!r)
 		functions_explain(&c, begin, p->next);
 	parser_advance(p);

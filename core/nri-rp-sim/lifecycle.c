@@ -226,10 +226,11 @@ static struct sim_pod *lifecycle_existing(const struct sim *s, const json_t *spe
 {
 	const char *name = json_string_value(json_object_get(spec, "pod"));
 	const char *ns = json_string_value(json_object_get(spec, "namespace"));
-	for (struct sim_pod *p = s->last_pod; name && p; p = p->prev)
+	struct sim_pod *found = NULL;
+	for (struct sim_pod *p = s->pods; name && p; p = p->next)
 		if (!p->stopped && str_eq(p->name, name) && str_eq(p->ns, ns ? ns : "default"))
-			return p;
-	return NULL;
+			found = p;
+	return found;
 }
 
 int lifecycle_create(struct sim *s, const json_t *spec, json_t *result, struct err *err)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
 #include "core/nri-rp-sim/sim.h"
 #include "core/nri-rp-sim/kubelet.h"
 #include "core/lib/util/cleanup.h"
@@ -83,15 +85,13 @@ const char *model_state_name(enum ctr_state state)
 struct sim_pod *model_find_pod(const struct sim *s, const char *name)
 {
 	const char *slash = strchr(name, '/');
-	for (struct sim_pod *p = s->last_pod; p; p = p->prev) {
-		size_t n = slash ? (size_t)(slash - name) : 0;
-		if (!slash && str_eq(p->name, name))
-			return p;
-		if (slash && strlen(p->ns) == n && strncmp(p->ns, name, n) == 0 &&
-		    str_eq(p->name, slash + 1))
-			return p;
-	}
-	return NULL;
+	size_t n = slash ? (size_t)(slash - name) : 0;
+	struct sim_pod *found = NULL;
+	for (struct sim_pod *p = s->pods; p; p = p->next)
+		if (str_eq(p->name, slash ? slash + 1 : name) &&
+		    (!slash || (strlen(p->ns) == n && strncmp(p->ns, name, n) == 0)))
+			found = p;
+	return found;
 }
 
 struct sim_ctr *model_ctr_of_id(const struct sim *s, const char *id)
@@ -120,14 +120,10 @@ static bool has_name(const struct sim_ctr *c, const char *name)
 struct sim_ctr *model_find_ctr(const struct sim *s, const char *name)
 {
 	struct sim_ctr *found = NULL;
-	for (struct sim_ctr *c = s->last_ctr; c; c = c->prev) {
-		if (!has_name(c, name) && !str_eq(c->id, name))
-			continue;
-		if (c->state != CTR_EXITED)
-			return c;
-		if (!found)
+	for (struct sim_ctr *c = s->ctrs; c; c = c->next)
+		if ((has_name(c, name) || str_eq(c->id, name)) &&
+		    (!found || c->state != CTR_EXITED || found->state == CTR_EXITED))
 			found = c;
-	}
 	return found;
 }
 
@@ -243,12 +239,7 @@ int model_new_pod(struct sim *s, const json_t *spec, struct sim_pod **ret, struc
 			free_pod(p);
 		return r;
 	}
-	p->prev = s->last_pod;
-	if (p->prev)
-		p->prev->next = p;
-	else
-		s->pods = p;
-	s->last_pod = p;
+	DL_APPEND(s->pods, p);
 	*ret = p;
 	return 0;
 }
@@ -260,14 +251,7 @@ void model_free_pod(struct sim *s, struct sim_pod *p)
 		if (c->pod == p)
 			model_free_ctr(s, c);
 	}
-	if (p->prev)
-		p->prev->next = p->next;
-	else
-		s->pods = p->next;
-	if (p->next)
-		p->next->prev = p->prev;
-	else
-		s->last_pod = p->prev;
+	DL_DELETE(s->pods, p);
 	free_pod(p);
 }
 
@@ -361,26 +345,14 @@ int model_new_ctr(struct sim *s, struct sim_pod *pod, const json_t *spec, struct
 		return r;
 	}
 	c->number = s->n_ctrs_made++;
-	c->prev = s->last_ctr;
-	if (c->prev)
-		c->prev->next = c;
-	else
-		s->ctrs = c;
-	s->last_ctr = c;
+	DL_APPEND(s->ctrs, c);
 	*ret = c;
 	return 0;
 }
 
 void model_free_ctr(struct sim *s, struct sim_ctr *c)
 {
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		s->ctrs = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
-	else
-		s->last_ctr = c->prev;
+	DL_DELETE(s->ctrs, c);
 	free_ctr(c);
 }
 

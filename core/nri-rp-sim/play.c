@@ -9,7 +9,6 @@
 #include "core/nri-rp-sim/map.h"
 #include "core/nri-rp-sim/show.h"
 #include "core/nri-rp-sim/steps.h"
-#include "core/nri-rp-sim/forms.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/clock.h"

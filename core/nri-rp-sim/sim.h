@@ -10,7 +10,6 @@
  *   serve.c           executes commands from standard input
  *   steps.c           steps of scenarios
  *   steps_daemon.c    steps about nri-rpd, its configuration, and the runtime's process
- *   forms.c           checks steps before anything runs
  *   expect.c          expressions of expectations
  *   functions.c       functions of expectations
  *   expect_internal.h types shared by expect.c and functions.c
@@ -155,8 +154,8 @@ struct sim {
 	bool require_plugin;
 	uint64_t request_timeout_ms, registration_timeout_ms;
 
-	struct sim_pod *pods, *last_pod;
-	struct sim_ctr *ctrs, *last_ctr;
+	struct sim_pod *pods;
+	struct sim_ctr *ctrs;
 	uint64_t n_ids; /* ids generated so far */
 	uint32_t next_pid;
 	unsigned n_ctrs_made;

@@ -21,12 +21,13 @@
 #define LOOK_MS 10
 #define WAIT_MAX_MS 600000
 
+typedef int (*step_fn)(struct sim *s, const json_t *args, json_t *result, struct err *err);
+
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 /* Calls fn for the argument, or for each element of a list. */
-static int steps_each(const json_t *args,
-		      int (*fn)(struct sim *s, const json_t *arg, json_t *result, struct err *err),
-		      struct sim *s, json_t *result, struct err *err)
+static int steps_each(const json_t *args, step_fn fn, struct sim *s, json_t *result,
+		      struct err *err)
 {
 	json_t *item;
 	size_t i;
@@ -66,16 +67,6 @@ static int read_ms(const json_t *arg, int64_t otherwise, int64_t *ret, struct er
 }
 
 /* ---- pods ------------------------------------------------------------------------------------ */
-
-static int create_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return lifecycle_create(s, args, result, err);
-}
-
-static int step_create(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return steps_each(args, create_one, s, result, err);
-}
 
 int step_matches(const char *text, const json_t *expected, struct err *err)
 {
@@ -117,11 +108,6 @@ static int adopt_one(struct sim *s, const json_t *args, json_t *result, struct e
 	return lifecycle_adopt(s, args, err);
 }
 
-static int step_existing(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return steps_each(args, adopt_one, s, result, err);
-}
-
 static int delete_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	const char *name = json_string_value(args);
@@ -130,11 +116,6 @@ static int delete_one(struct sim *s, const json_t *args, json_t *result, struct 
 	if (!pod)
 		return err_set(err, -ENOENT, "unknown pod \"%s\"", name ? name : "?");
 	return lifecycle_delete(s, pod, err);
-}
-
-static int step_delete(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return steps_each(args, delete_one, s, result, err);
 }
 
 static int exit_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -147,11 +128,6 @@ static int exit_one(struct sim *s, const json_t *args, json_t *result, struct er
 	return r;
 }
 
-static int step_exit(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return steps_each(args, exit_one, s, result, err);
-}
-
 static int remove_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct sim_ctr *c;
@@ -162,22 +138,12 @@ static int remove_one(struct sim *s, const json_t *args, json_t *result, struct 
 	return r;
 }
 
-static int step_remove(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return steps_each(args, remove_one, s, result, err);
-}
-
 static int replace_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct sim_ctr *c;
 	int r = find_ctr(s, args, &c, err);
 	(void)result;
 	return r ? r : lifecycle_replace(s, c, err);
-}
-
-static int step_replace(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return steps_each(args, replace_one, s, result, err);
 }
 
 static int resize_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -188,11 +154,6 @@ static int resize_one(struct sim *s, const json_t *args, json_t *result, struct 
 	return r ? r : lifecycle_resize(s, c, args, err);
 }
 
-static int step_update(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return steps_each(args, resize_one, s, result, err);
-}
-
 static int resize_pod(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	const char *name = json_string_value(json_object_get(args, "pod"));
@@ -201,11 +162,6 @@ static int resize_pod(struct sim *s, const json_t *args, json_t *result, struct 
 	if (!pod)
 		return err_set(err, -EINVAL, "unknown pod %s", name ? name : "without a name");
 	return lifecycle_resize_pod(s, pod, args, err);
-}
-
-static int step_update_pod(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return steps_each(args, resize_pod, s, result, err);
 }
 
 /* Resizes a container, or the pod if the step names one, which must be refused. */
@@ -524,57 +480,80 @@ static int step_note(struct sim *s, const json_t *args, json_t *result, struct e
 	return 0;
 }
 
+/* ---- checks before anything runs ------------------------------------------------------------- */
+
+#define CHECK(name, check)                                                                         \
+	static int name(struct sim *s, const json_t *arg, json_t *result, struct err *err)         \
+	{                                                                                          \
+		(void)s;                                                                           \
+		(void)result;                                                                      \
+		return check;                                                                      \
+	}
+CHECK(check_pod, model_check_pod(arg, "", err))
+CHECK(check_refused_pod, model_check_pod(arg, "error", err))
+CHECK(check_update, arg_check(arg, "container cpu memory requests limits", "update", err))
+CHECK(check_refused_update,
+      arg_check(arg, "container pod cpu memory requests limits error", "update", err))
+CHECK(check_tell, arg_check(arg, "event container", "tell", err))
+CHECK(check_control, arg_check(arg, "method args has lacks", "control", err))
+CHECK(check_log, json_is_object(arg) ? arg_check(arg, "regex within never", "log", err) : 0)
+CHECK(check_expression, json_is_string(arg) ? expect_check(json_string_value(arg), err)
+					    : err_set(err, -EINVAL, "expected an expression"))
+
 /* ---- table of steps -------------------------------------------------------------------------- */
 
 static const struct step {
 	const char *name;
-	int (*run)(struct sim *s, const json_t *args, json_t *result, struct err *err);
+	step_fn run;
+	bool each; /* an argument may be a list: runs for each element */
+	/* check of the argument, or of each element of a list, before the scenario begins */
+	step_fn check;
 } steps[] = {
-	{"create", step_create},
-	{"reject", step_reject},
-	{"existing", step_existing},
-	{"delete", step_delete},
-	{"exit", step_exit},
-	{"remove", step_remove},
-	{"replace", step_replace},
-	{"update", step_update},
-	{"reject-update", step_reject_update},
-	{"update-pod", step_update_pod},
-	{"fail-updates", step_fail_updates},
-	{"tell", step_tell},
-	{"files", step_files},
-	{"links", step_links},
-	{"cgroup", step_cgroup},
-	{"offline", step_offline},
-	{"online", step_online},
-	{"start", step_start},
-	{"stop", step_stop},
-	{"kill", step_kill},
-	{"restart", step_restart},
-	{"signal", step_signal},
-	{"exited", step_exited},
-	{"connected", step_connected},
-	{"runtime-stop", step_runtime_stop},
-	{"runtime-start", step_runtime_start},
-	{"lie", step_lie},
-	{"runtime-restart", step_runtime_restart},
-	{"write-config", step_write_config},
-	{"reload", step_reload},
-	{"config", step_config},
-	{"badconfig", step_badconfig},
-	{"control", step_control},
-	{"expect", step_expect},
-	{"evaluate", steps_evaluate},
-	{"log", step_log},
-	{"wait", step_wait},
-	{"settle", step_settle},
-	{"containers", step_containers},
-	{"container", step_container},
-	{"updates", step_updates},
-	{"problems", step_problems},
-	{"status", step_status},
-	{"note", step_note},
-	{"show", step_note},
+	{.name = "create", .run = lifecycle_create, .each = true, .check = check_pod},
+	{.name = "reject", .run = step_reject, .check = check_refused_pod},
+	{.name = "existing", .run = adopt_one, .each = true, .check = check_pod},
+	{.name = "delete", .run = delete_one, .each = true},
+	{.name = "exit", .run = exit_one, .each = true},
+	{.name = "remove", .run = remove_one, .each = true},
+	{.name = "replace", .run = replace_one, .each = true},
+	{.name = "update", .run = resize_one, .each = true, .check = check_update},
+	{.name = "reject-update", .run = step_reject_update, .check = check_refused_update},
+	{.name = "update-pod", .run = resize_pod, .each = true},
+	{.name = "fail-updates", .run = step_fail_updates},
+	{.name = "tell", .run = step_tell, .check = check_tell},
+	{.name = "files", .run = step_files},
+	{.name = "links", .run = step_links},
+	{.name = "cgroup", .run = step_cgroup},
+	{.name = "offline", .run = step_offline},
+	{.name = "online", .run = step_online},
+	{.name = "start", .run = step_start},
+	{.name = "stop", .run = step_stop},
+	{.name = "kill", .run = step_kill},
+	{.name = "restart", .run = step_restart},
+	{.name = "signal", .run = step_signal},
+	{.name = "exited", .run = step_exited},
+	{.name = "connected", .run = step_connected},
+	{.name = "runtime-stop", .run = step_runtime_stop},
+	{.name = "runtime-start", .run = step_runtime_start},
+	{.name = "lie", .run = step_lie},
+	{.name = "runtime-restart", .run = step_runtime_restart},
+	{.name = "write-config", .run = step_write_config},
+	{.name = "reload", .run = step_reload},
+	{.name = "config", .run = step_config},
+	{.name = "badconfig", .run = step_badconfig},
+	{.name = "control", .run = step_control, .check = check_control},
+	{.name = "expect", .run = step_expect, .check = check_expression},
+	{.name = "evaluate", .run = steps_evaluate},
+	{.name = "log", .run = step_log, .check = check_log},
+	{.name = "wait", .run = step_wait},
+	{.name = "settle", .run = step_settle},
+	{.name = "containers", .run = step_containers},
+	{.name = "container", .run = step_container},
+	{.name = "updates", .run = step_updates},
+	{.name = "problems", .run = step_problems},
+	{.name = "status", .run = step_status},
+	{.name = "note", .run = step_note},
+	{.name = "show", .run = step_note},
 };
 #define N_STEPS (sizeof steps / sizeof steps[0])
 
@@ -586,7 +565,7 @@ static const struct step *find_step(const char *name)
 	return NULL;
 }
 
-int step_known(const char *name, struct err *err)
+static int step_known(const char *name, struct err *err)
 {
 	const char *names[N_STEPS];
 	if (find_step(name))
@@ -601,7 +580,10 @@ int step_known(const char *name, struct err *err)
 int step_run(struct sim *s, const char *name, const json_t *args, json_t *result, struct err *err)
 {
 	const struct step *step = find_step(name);
-	return step ? step->run(s, args, result, err) : step_known(name, err);
+	if (!step)
+		return step_known(name, err);
+	return step->each ? steps_each(args, step->run, s, result, err)
+			  : step->run(s, args, result, err);
 }
 
 const char *step_name(const json_t *step)
@@ -609,4 +591,16 @@ const char *step_name(const json_t *step)
 	if (!json_is_object(step) || json_object_size(step) != 1)
 		return NULL;
 	return json_object_iter_key(json_object_iter((json_t *)(uintptr_t)step));
+}
+
+int step_check(const json_t *step, struct err *err)
+{
+	const char *name = step_name(step);
+	if (!name)
+		return err_set(err, -EINVAL, "a step is one word with its argument");
+	const struct step *known = find_step(name);
+	int r = known ? 0 : step_known(name, err);
+	if (!r && known->check)
+		r = steps_each(json_object_get(step, name), known->check, NULL, NULL, err);
+	return r ? err_prefix(err, "%s: ", name) : 0;
 }

@@ -10,8 +10,9 @@
  * is for people. -EINVAL: the step itself is invalid.
  */
 int step_run(struct sim *s, const char *name, const json_t *args, json_t *result, struct err *err);
-/* Checks that a step of that name exists. -EINVAL: err suggests the most similar name. */
-int step_known(const char *name, struct err *err);
+/* Checks a step without running it: its word, the keys of its argument, the syntax of expressions.
+ * -EINVAL: the step is invalid; err names the cause. */
+int step_check(const json_t *step, struct err *err);
 /* Returns the word of a step, or NULL when the map has none or several. */
 const char *step_name(const json_t *step);
 

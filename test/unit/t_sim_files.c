@@ -68,7 +68,7 @@ static void files_of_cgroups(void **state)
 	assert_step(s,
 		    "{\"existing\": {\"pod\": \"gone\", \"containers\": [{\"name\": \"bye\"}]}}");
 	assert_true(holds("cgroup(bye, 'blkio/blkio.weight') == '500'"));
-	files_remove_cgroup(s, s->last_ctr);
+	files_remove_cgroup(s, s->ctrs->prev);
 	assert_false(holds("cgroup(bye, 'blkio/blkio.weight') == '500'"));
 }
 

@@ -99,10 +99,12 @@ _Noreturn static void end_at_foreign_call(const struct instance *i, const char *
 	abort();
 }
 
-void instance_foreign_call(struct instance *i, const char *service)
+void instance_foreign_call(struct instance *i, const char *service, const char *function)
 {
-	if (i->env->foreign_call_aborts)
+	if (i->env->foreign_call) {
+		i->env->foreign_call(i, function);
 		end_at_foreign_call(i, service);
+	}
 	__atomic_store_n(&i->foreign_service, service, __ATOMIC_RELAXED);
 	(void)__atomic_add_fetch(&i->n_foreign, 1, __ATOMIC_RELEASE);
 }

@@ -64,9 +64,9 @@ struct host_env {
 	const struct fs_root *root;
 	/* true in a forked child: no timers, no work, no effect outside of the process */
 	bool trial;
-	/* True in tests: a module's call of the host on a wrong thread ends the process. False: the
-	 * call fails by RP_EPERM, is logged and counted. */
-	bool foreign_call_aborts;
+	/* Set in tests: receives the name of a function that a module has called on a wrong thread,
+	 * before that ends the process. NULL: the call fails by RP_EPERM, is logged and counted. */
+	void (*foreign_call)(struct instance *i, const char *function);
 	/* Reports a device that the kubelet allocated to a container; 0 or -ENOENT. NULL: the
 	 * kubelet is not queried. */
 	int (*pod_resource)(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,

@@ -84,8 +84,8 @@ static inline struct instance *instance_of(void *ctx)
 	return ctx;
 }
 /* Counts a call on a wrong thread, which is logged when the running call of the module ends. Ends
- * the process if an environment variable requires that. */
-void instance_foreign_call(struct instance *i, const char *service);
+ * the process if the environment has a function for such calls. */
+void instance_foreign_call(struct instance *i, const char *service, const char *function);
 /* Ends the process, with the running call as the culprit, if the module has closed or replaced its
  * descriptors. Call it before the crumb of the call is cleared. */
 void instance_check_robbed(struct instance *i);
@@ -100,7 +100,7 @@ void instance_report_foreign(struct instance *i);
 	do {                                                                                       \
 		struct instance *caller_ = instance_of(ctx);                                       \
 		if (__builtin_expect(!pthread_equal(pthread_self(), caller_->thread), 0)) {        \
-			instance_foreign_call(caller_, service);                                   \
+			instance_foreign_call(caller_, service, __func__);                         \
 			return result;                                                             \
 		}                                                                                  \
 	} while (0)
