@@ -121,8 +121,8 @@ struct check {
 	/* annotations that the module looks up: of --annotations, or learned */
 	struct kv *own;
 	unsigned n_own;
-	struct rig *rig; /* of cases with CASE_OPEN, CASE_CREATED or CASE_STARTED */
-	struct churn *churn;
+	struct rig *rig; /* open rig, if the flags of the case require one */
+	struct churn *churn; /* churn on that rig */
 	bool hung; /* a job of the module has not ended, so its code must stay loaded */
 };
 

@@ -25,7 +25,7 @@ struct function {
 	const char *name;
 	unsigned min, max; /* limits of the number of arguments */
 	enum { CTR = 1, SETS } first; /* kind of the first argument, or of all that are no text */
-	const char *text; /* what the last argument is, as a text; NULL: another kind */
+	const char *text; /* content of the last argument, a text; NULL: another kind */
 	int (*run)(struct call *c);
 	int detail; /* variant, for functions that share their code */
 };
