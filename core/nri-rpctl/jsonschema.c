@@ -7,7 +7,9 @@
 #include "core/nri-rpctl/jsonschema.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/lib/conf/internal.h"
 #include "core/lib/util/cleanup.h"
@@ -404,186 +406,96 @@ int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules
 
 /* ---- custom resources ------------------------------------------------------------------------ */
 
-#define CRD_GROUP "config.nri"
 #define NAME_MAX_CRD 64u
 
-/* Returns the plural of a kind: "BalloonsPolicy" becomes "balloonspolicies". */
-static void plural_of(const char *singular, char *ret, size_t size)
+/* Text of a definition before the keys of the spec, with ' for ". Its arguments are the plural, the
+ * kind twice, the plural and the singular. The columns are those that kubectl get shows. */
+static const char crd_begin[] =
+	"{'apiVersion':'apiextensions.k8s.io/v1','kind':'CustomResourceDefinition',"
+	"'metadata':{'name':'%s.config.nri'},'spec':{'group':'config.nri','scope':'Namespaced',"
+	"'names':{'kind':'%s','listKind':'%sList','plural':'%s','singular':'%s'},"
+	"'versions':[{'name':'v1alpha1','served':true,'storage':true,'additionalPrinterColumns':["
+	"{'name':'Generation','type':'integer','jsonPath':'.metadata.generation'},"
+	"{'name':'Nodes','type':'string','jsonPath':'.spec.nodeSelector'},"
+	"{'name':'Status','type':'string','jsonPath':'.status.nodes.*.status'},"
+	"{'name':'Age','type':'date','jsonPath':'.metadata.creationTimestamp'}],"
+	"'subresources':{'status':{}},'schema':{'openAPIV3Schema':{"
+	"'type':'object','required':['spec'],'properties':{'apiVersion':{'type':'string'},"
+	"'kind':{'type':'string'},'metadata':{'type':'object'},"
+	"'spec':{'type':'object','properties':{";
+
+/* Text behind them: the labels by which nri-rp-agent decides which nodes follow the object, and the
+ * status, in which it reports for each node. */
+static const char crd_end[] =
+	"'nodeSelector':{'type':'object','description':'Labels of the nodes that follow this "
+	"object. Default: all nodes that its name stands for.',"
+	"'additionalProperties':{'type':'string'}}}},"
+	"'status':{'type':'object','properties':{"
+	"'nodes':{'type':'object','additionalProperties':{'type':'object','properties':{"
+	"'status':{'type':'string'},'errors':{'type':'string'},'warnings':{'type':'string'},"
+	"'timestamp':{'type':'string'},'generation':{'type':'integer'}}}}}}}}}}]}}";
+
+static void __attribute__((format(printf, 2, 3))) put_quoted(struct buf *out, const char *fmt, ...)
 {
-	size_t len = strlen(singular);
-	bool y = len && singular[len - 1] == 'y';
-	(void)snprintf(ret, size, "%.*s%s", (int)(len - y), singular, y ? "ies" : "s");
+	char text[1200];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	for (char *c = text; (c = strchr(c, '\'')); c++)
+		*c = '"';
+	(void)buf_add_str(out, text);
 }
 
-static void put_names(struct json *j, const char *kind, const char *singular, const char *plural)
+/* Writes a key of the spec; the text behind the keys begins with another one. */
+static void put_key(struct buf *out, const char *key, const struct schema_node *s, bool fold)
 {
-	_free_ char *list = str_printf("%sList", kind);
-	json_kstr(j, "group", CRD_GROUP);
-	json_kstr(j, "scope", "Namespaced");
-	json_kobj(j, "names");
-	json_kstr(j, "kind", kind);
-	json_kstr(j, "listKind", list ? list : kind);
-	json_kstr(j, "plural", plural);
-	json_kstr(j, "singular", singular);
-	json_end_obj(j);
+	struct json j;
+	json_init(&j, out);
+	json_key(&j, key);
+	json_node(&j, s, (struct style){.structural = true, .fold = fold});
+	(void)buf_add_str(out, ",");
 }
 
-static void put_property(struct json *j, const char *name, const char *type)
-{
-	json_kobj(j, name);
-	json_type(j, type);
-	json_end_obj(j);
-}
-
-/* Writes the schema of the status, in which nri-rp-agent reports for each node. */
-static void put_status(struct json *j)
-{
-	static const char *const texts[] = {"status", "errors", "warnings", "timestamp"};
-	json_kobj(j, "status");
-	json_type(j, "object");
-	json_kobj(j, "properties");
-	json_kobj(j, "nodes");
-	json_type(j, "object");
-	json_kobj(j, "additionalProperties");
-	json_type(j, "object");
-	json_kobj(j, "properties");
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		put_property(j, texts[i], "string");
-	put_property(j, "generation", "integer");
-	json_end_obj(j);
-	json_end_obj(j);
-	json_end_obj(j);
-	json_end_obj(j);
-	json_end_obj(j);
-}
-
-/* Writes the schema of the labels by which nri-rp-agent decides which nodes follow the object. */
-static void put_node_selector(struct json *j)
-{
-	json_kobj(j, "nodeSelector");
-	json_type(j, "object");
-	json_kstr(j, "description",
-		  "Labels of the nodes that follow this object. Default: all nodes that its name "
-		  "stands for.");
-	json_kobj(j, "additionalProperties");
-	json_type(j, "string");
-	json_end_obj(j);
-	json_end_obj(j);
-}
-
-/* Writes the schema of the spec: the keys of the policy and the core's common parts (rewrite.c). */
-static void put_spec(struct json *j, const struct schema_tree *policy,
-		     const struct schema_tree *core)
-{
-	const struct style own = {.structural = true, .fold = policy->fold};
-	json_kobj(j, "spec");
-	json_type(j, "object");
-	json_kobj(j, "properties");
-	for (const struct schema_node *c = policy->root.first; c; c = c->next) {
-		json_key(j, c->key.path);
-		json_node(j, c, own);
-	}
-	for (size_t i = 0; i < COMMON_PARTS; i++) {
-		if (schema_child(&policy->root, common_parts[i], false))
-			continue;
-		json_key(j, common_parts[i]);
-		json_node(j, schema_child(&core->root, common_parts[i], false),
-			  (struct style){.structural = true});
-	}
-	put_node_selector(j);
-	json_end_obj(j);
-	json_end_obj(j);
-}
-
-/* Writes the columns that kubectl get shows of a resource. */
-static void put_columns(struct json *j)
-{
-	static const char *const columns[][3] = {{"Generation", "integer", ".metadata.generation"},
-						 {"Nodes", "string", ".spec.nodeSelector"},
-						 {"Status", "string", ".status.nodes.*.status"},
-						 {"Age", "date", ".metadata.creationTimestamp"}};
-	json_karr(j, "additionalPrinterColumns");
-	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-		json_obj(j);
-		json_kstr(j, "name", columns[i][0]);
-		json_kstr(j, "type", columns[i][1]);
-		json_kstr(j, "jsonPath", columns[i][2]);
-		json_end_obj(j);
-	}
-	json_end_arr(j);
-}
-
-static void put_version(struct json *j, const struct schema_tree *policy,
-			const struct schema_tree *core)
-{
-	json_obj(j);
-	json_kstr(j, "name", "v1alpha1");
-	json_kbool(j, "served", true);
-	json_kbool(j, "storage", true);
-	put_columns(j);
-	json_kobj(j, "subresources");
-	json_kobj(j, "status");
-	json_end_obj(j);
-	json_end_obj(j);
-	json_kobj(j, "schema");
-	json_kobj(j, "openAPIV3Schema");
-	json_type(j, "object");
-	json_karr(j, "required");
-	json_str(j, "spec");
-	json_end_arr(j);
-	json_kobj(j, "properties");
-	put_property(j, "apiVersion", "string");
-	put_property(j, "kind", "string");
-	put_property(j, "metadata", "object");
-	put_spec(j, policy, core);
-	put_status(j);
-	json_end_obj(j);
-	json_end_obj(j);
-	json_end_obj(j);
-	json_end_obj(j);
-}
-
-static void put_definition(struct json *j, const struct schema_tree *policy,
+/* Writes a definition with the keys of the policy and the core's common parts (rewrite.c). The
+ * plural of "BalloonsPolicy" is "balloonspolicies". */
+static void put_definition(struct buf *out, const struct schema_tree *policy,
 			   const struct schema_tree *core)
 {
-	char singular[NAME_MAX_CRD], plural[NAME_MAX_CRD + 4], name[2 * NAME_MAX_CRD];
-	(void)snprintf(singular, sizeof singular, "%s", policy->cr_kind);
+	char singular[NAME_MAX_CRD], plural[NAME_MAX_CRD + 4];
+	const char *kind = policy->cr_kind;
+	(void)snprintf(singular, sizeof singular, "%s", kind);
 	for (char *c = singular; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
-	plural_of(singular, plural, sizeof plural);
-	(void)snprintf(name, sizeof name, "%s." CRD_GROUP, plural);
-	json_obj(j);
-	json_kstr(j, "apiVersion", "apiextensions.k8s.io/v1");
-	json_kstr(j, "kind", "CustomResourceDefinition");
-	json_kobj(j, "metadata");
-	json_kstr(j, "name", name);
-	json_end_obj(j);
-	json_kobj(j, "spec");
-	put_names(j, policy->cr_kind, singular, plural);
-	json_karr(j, "versions");
-	put_version(j, policy, core);
-	json_end_arr(j);
-	json_end_obj(j);
-	json_end_obj(j);
+	bool y = str_has_suffix(singular, "y");
+	(void)snprintf(plural, sizeof plural, "%.*s%s", (int)(strlen(singular) - y), singular,
+		       y ? "ies" : "s");
+	put_quoted(out, crd_begin, plural, kind, kind, plural, singular);
+	for (const struct schema_node *c = policy->root.first; c; c = c->next)
+		put_key(out, c->key.path, c, policy->fold);
+	for (size_t i = 0; i < COMMON_PARTS; i++)
+		if (!schema_child(&policy->root, common_parts[i], false))
+			put_key(out, common_parts[i],
+				schema_child(&core->root, common_parts[i], false), false);
+	put_quoted(out, "%s", crd_end);
 }
 
 int conf_crds(const struct conf_named_schema *modules, unsigned n_modules, struct buf *out)
 {
 	_arena_ struct arena *arena = arena_new(CONF_ARENA_BLOCK, CONF_ARENA_MAX);
 	struct schema_tree **trees;
+	const char *between = "";
 	int rc = arena ? build_all(arena, modules, n_modules, &trees) : -ENOMEM;
 	if (rc < 0)
 		return rc;
-	struct json j;
-	json_init(&j, out);
-	json_obj(&j);
-	json_kstr(&j, "apiVersion", "v1");
-	json_kstr(&j, "kind", "List");
-	json_karr(&j, "items");
-	for (unsigned i = 0; i < n_modules; i++)
-		if (trees[i]->cr_kind)
-			put_definition(&j, trees[i], trees[n_modules]);
-	json_end_arr(&j);
-	json_end_obj(&j);
+	put_quoted(out, "{'apiVersion':'v1','kind':'List','items':[");
+	for (unsigned i = 0; i < n_modules; i++) {
+		if (!trees[i]->cr_kind)
+			continue;
+		(void)buf_add_str(out, between);
+		put_definition(out, trees[i], trees[n_modules]);
+		between = ",";
+	}
+	(void)buf_add_str(out, "]}");
 	return out->failed;
 }
