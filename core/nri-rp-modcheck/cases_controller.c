@@ -133,7 +133,7 @@ static int absent_files(struct check *c, struct err *err)
 }
 
 /* Checks that all jobs end when the containers were removed and the controller has stopped. */
-static int late(struct check *c, struct err *err)
+static int cases_controller_late(struct check *c, struct err *err)
 {
 	check_doing(c, "when results arrive late");
 	return cases_controller_lives(c, true, err);
@@ -293,7 +293,7 @@ static const struct check_case cases[] = {
 	{"controller/files", RP_KIND_CONTROLLER, CASE_SMALL, cases_controller_files,
 	 "jobs read and write cgroups, /proc and resctrl, and only call host functions marked "
 	 "[any]"},
-	{"controller/late", RP_KIND_CONTROLLER, CASE_SMALL | CASE_OPEN, late,
+	{"controller/late", RP_KIND_CONTROLLER, CASE_SMALL | CASE_OPEN, cases_controller_late,
 	 "results of jobs arrive after containers are removed and after stop"},
 	{"controller/faults", RP_KIND_CONTROLLER, CASE_SMALL | CASE_SLOW | CASE_OPEN,
 	 cases_controller_faults, "each call of the host fails once with ENOMEM"},

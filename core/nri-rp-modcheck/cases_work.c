@@ -76,7 +76,7 @@ static int cases_work_jobs(struct check *c, struct err *err)
 	return cases_work_lives(c, false, err);
 }
 
-static int late(struct check *c, struct err *err)
+static int cases_work_late(struct check *c, struct err *err)
 {
 	check_doing(c, "when results arrive late");
 	return cases_work_lives(c, true, err);
@@ -85,7 +85,7 @@ static int late(struct check *c, struct err *err)
 static const struct check_case cases[] = {
 	{"work/jobs", RP_KIND_POLICY, CASE_SMALL | CASE_OPEN, cases_work_jobs,
 	 "jobs end, and only call host functions marked [any]"},
-	{"work/late", RP_KIND_POLICY, CASE_SMALL | CASE_OPEN, late,
+	{"work/late", RP_KIND_POLICY, CASE_SMALL | CASE_OPEN, cases_work_late,
 	 "results and timers arrive after containers and configuration are gone"},
 };
 

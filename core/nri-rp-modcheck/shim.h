@@ -90,8 +90,8 @@ void shim_writes(void *ctx, const char *name, const char *path);
 void shim_out(void *ctx, const char *name, const void *out, uint32_t known);
 /* Overwrites the members that an older host does not fill. `size` is the struct's first member. */
 void shim_shorten(void *ctx, void *out, uint32_t known);
-/* Replaces the functions that a table has by the covers in a table of the same kind, where it has some. A table begins with
- * two 32-bit members; a slot of data has no cover. */
+/* Replaces the functions of a table by the covers in a table of the same kind, where it has some.
+ * Tables begin with two 32-bit members. Data has no cover. */
 void shim_put_covers(void *table, const void *by, size_t size);
 /* Remembers the key of an annotation. */
 void shim_asked(struct shim *s, const char *key);

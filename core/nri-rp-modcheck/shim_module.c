@@ -150,8 +150,8 @@ static int32_t shim_module_judge_duty(struct cover *c, struct begun b, int32_t r
 		call;                                                                              \
 		shim_module_end(c, begun_);                                                        \
 	} while (0)
-/* Defines the cover of a function of a table: COVER for functions whose result is judged, COVER_VOID
- * for the others. Parameters and arguments are those after the instance. */
+/* Defines the cover of a function of a table: COVER for functions whose result is judged,
+ * COVER_VOID for the others. Parameters and arguments are those after the instance. */
 #define WITH_INSTANCE(...) (struct rp_instance * inst, ##__VA_ARGS__)
 #define COVER(judge, table, function, params, ...)                                                 \
 	static int32_t table##_##function WITH_INSTANCE params                                     \
