@@ -255,19 +255,27 @@ static int32_t add_device(struct search *s, const char *provider, const char *wh
 			: 0;
 }
 
+static bool is_boring_path(const char *path)
+{
+	static const char *const prefixes[] = {RP_DATA_DIR,   "/etc/",	    "/dev/termination-log",
+					       "/lib/",	      "/lib64/",    "/usr/lib/",
+					       "/usr/lib32/", "/usr/lib64/"};
+	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+		/* most paths differ in the second character */
+		if (path[0] == '/' && path[1] == prefixes[i][1] &&
+		    place_hints_begins(path, prefixes[i]))
+			return true;
+	return false;
+}
+
 /*
  * Returns true for mounts that say nothing about devices: files that every pod has, config maps and
  * secrets.
  */
 static bool is_boring(const struct rp_mount_info *m)
 {
-	static const char *const prefixes[] = {RP_DATA_DIR,   "/etc/",	    "/dev/termination-log",
-					       "/lib/",	      "/lib64/",    "/usr/lib/",
-					       "/usr/lib32/", "/usr/lib64/"};
-	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-		if (place_hints_begins(m->source, prefixes[i]) ||
-		    place_hints_begins(m->destination, prefixes[i]))
-			return true;
+	if (is_boring_path(m->source) || is_boring_path(m->destination))
+		return true;
 	const char *pod = strstr(m->source, "/pods/");
 	const char *kind = pod ? strstr(pod, "/volumes/kubernetes.io~") : NULL;
 	return kind && (place_hints_begins(kind, "/volumes/kubernetes.io~configmap/") ||

@@ -46,8 +46,12 @@ static void put_devices(const struct tree *tree)
 static void test_paths(void **state)
 {
 	const struct tree *tree = *state;
-	put_devices(tree);
 	struct topo *t = tree_read(tree);
+	assert_false(topo_has_devices(t));
+	topo_free(t);
+	put_devices(tree);
+	t = tree_read(tree);
+	assert_true(topo_has_devices(t));
 	assert_near(t, "/" PCI, "8-11", "2");
 	assert_near(t, "/" PCI "/ata1/block/sda/sda1", "8-11", "2");
 	assert_near(t, "/sys/class/net/eth0", "4-7", "1");

@@ -87,6 +87,7 @@ struct topo {
 	const char *notes[TOPO_NOTES_MAX];
 	uint32_t n_notes;
 	struct sst *sst; /* state of Speed Select; NULL: not read yet */
+	bool has_devices; /* the machine lists its devices by number, in /sys/dev */
 	bool hides_memory; /* true if memory nodes of devices are left out */
 	char device_nodes[TOPO_DEVICE_MAX]; /* setting of topo_set_device_nodes(); "": auto */
 };

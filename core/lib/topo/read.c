@@ -277,6 +277,11 @@ bool topo_set_device_nodes(struct topo *t, const char *setting)
 	return true;
 }
 
+bool topo_has_devices(const struct topo *t)
+{
+	return t->has_devices;
+}
+
 bool topo_hides_memory(const struct topo *t)
 {
 	return t->hides_memory;
@@ -300,6 +305,7 @@ static int read_after(const struct topo *old, const struct fs_root *root, size_t
 	int rc = keep_root(t, root, err);
 	if (rc)
 		return rc;
+	t->has_devices = fs_exists(&t->root, "sys/dev");
 	struct reader r = {.t = t, .scratch = scratch, .err = err};
 	rc = read_all(&r);
 	if (rc)

@@ -46,6 +46,8 @@ int topo_reread(const struct topo *old, struct topo **ret, struct err *err);
  */
 #define TOPO_DEVICE_MAX 256u /* longest setting, in bytes, with its NUL */
 bool topo_set_device_nodes(struct topo *t, const char *setting);
+/* Returns true if the machine lists its devices by number, in /sys/dev. Simulated ones may not. */
+bool topo_has_devices(const struct topo *t);
 /* Returns true if memory nodes of devices are hidden. */
 bool topo_hides_memory(const struct topo *t);
 /* Accepts NULL; returns NULL. */

@@ -100,6 +100,9 @@ static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t ca
 	MAIN_ONLY(ctx, RP_HOST_TOPOLOGY_1, -RP_EPERM);
 	const struct fs_root *root = instance_of(ctx)->env->root;
 	char number[DEVICE_NUMBER_MAX], link[DEVICE_NUMBER_MAX + sizeof "sys/dev/"], real[PATH_MAX];
+	/* where no number has a device, the path of each mount need not be resolved */
+	if (what[0] == '/' && !topo_has_devices(topo_of(ctx)))
+		return -RP_ENOENT;
 	int r = what[0] == '/' ? number_of_path(root, what, number, sizeof number)
 			       : number_of_text(what, number, sizeof number);
 	if (r)
