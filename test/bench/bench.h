@@ -37,7 +37,8 @@ struct bench {
 	bool done, failed;
 	struct samples samples[N_KINDS];
 	unsigned updates; /* requested by the plugin */
-	char (*cpus)[64]; /* CPUs of container i in the plugin's last answer */
+	/* CPUs and memory nodes of container i in the plugin's last answer */
+	char (*cpus)[64], (*mems)[64];
 	unsigned named; /* number of used CPUs that new pods name; 0: none */
 	unsigned whole; /* whole CPUs of each container of a Guaranteed pod; 0: shares, Burstable */
 };

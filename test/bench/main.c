@@ -89,6 +89,7 @@ static int measure(struct bench *b, const char *command, const char *root, const
 		   unsigned live, unsigned cycles, struct result *ret)
 {
 	memset(b->cpus, 0, LIVE_MAX * sizeof *b->cpus);
+	memset(b->mems, 0, LIVE_MAX * sizeof *b->mems);
 	if (bench_start(b, command, root, config) || bench_configure(b) || bench_synchronize(b, 0))
 		return -1;
 	ret->start_ms = (double)(b->registered_ns - b->exec_ns) / 1e6;
@@ -127,13 +128,15 @@ static int one_round(const char *command, const char *root, const char *config, 
 		return -1;
 	(void)snprintf(b.socket, sizeof b.socket, "%s/nri.sock", b.dir);
 	b.cpus = calloc(LIVE_MAX, sizeof *b.cpus);
-	int r = b.cpus ? measure(&b, command, root, config, live, cycles, ret) : -1;
+	b.mems = calloc(LIVE_MAX, sizeof *b.mems);
+	int r = b.cpus && b.mems ? measure(&b, command, root, config, live, cycles, ret) : -1;
 	bench_stop(&b);
 	loop_io_free(b.listener);
 	(void)close(b.listen_fd);
 	for (unsigned k = 0; k < N_KINDS; k++)
 		free(b.samples[k].ns);
 	free(b.cpus);
+	free(b.mems);
 	loop_free(b.loop);
 	return r;
 }

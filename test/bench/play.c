@@ -131,20 +131,24 @@ static void sample(struct bench *b, enum kind kind, uint64_t ns)
 	s->ns[s->n++] = (uint32_t)(ns > UINT32_MAX ? UINT32_MAX : ns);
 }
 
-static void remember(struct bench *b, const char *id, const char *cpus)
+static void remember(struct bench *b, unsigned i, const Nri__LinuxResources *r)
 {
-	unsigned i = (unsigned)strtoul(id + strlen(id) - 7, NULL, 16);
-	if (i < LIVE_MAX && *cpus)
-		(void)snprintf(b->cpus[i], sizeof *b->cpus, "%s", cpus);
+	if (i >= LIVE_MAX || !r || !r->cpu)
+		return;
+	if (*r->cpu->cpus)
+		(void)snprintf(b->cpus[i], sizeof *b->cpus, "%s", r->cpu->cpus);
+	if (*r->cpu->mems)
+		(void)snprintf(b->mems[i], sizeof *b->mems, "%s", r->cpu->mems);
 }
 
 static void learn(struct bench *b, const Nri__ContainerUpdate *const *updates, size_t n)
 {
-	for (size_t k = 0; k < n; k++)
-		if (updates[k]->lnx && updates[k]->lnx->resources &&
-		    updates[k]->lnx->resources->cpu)
-			remember(b, updates[k]->container_id,
-				 updates[k]->lnx->resources->cpu->cpus);
+	for (size_t k = 0; k < n; k++) {
+		const char *id = updates[k]->container_id;
+		if (updates[k]->lnx)
+			remember(b, (unsigned)strtoul(id + strlen(id) - 7, NULL, 16),
+				 updates[k]->lnx->resources);
+	}
 	b->updates += (unsigned)n;
 }
 
@@ -161,12 +165,8 @@ static void answered(const struct rpc_result *result, void *arg)
 	} else if (t->create && result->payload_len) {
 		Nri__CreateContainerResponse *m = nri__create_container_response__unpack(
 			NULL, result->payload_len, result->payload);
-		if (m && m->adjust && m->adjust->lnx && m->adjust->lnx->resources &&
-		    m->adjust->lnx->resources->cpu) {
-			char id[80];
-			(void)snprintf(id, sizeof id, "%064x", 0x20000000u + t->i);
-			remember(b, id, m->adjust->lnx->resources->cpu->cpus);
-		}
+		if (m && m->adjust && m->adjust->lnx)
+			remember(b, t->i, m->adjust->lnx->resources);
 		if (m)
 			learn(b, (const Nri__ContainerUpdate *const *)m->update, m->n_update);
 		if (m)
@@ -216,6 +216,7 @@ int bench_synchronize(struct bench *b, unsigned n)
 		m.pods[m.n_pods++] = pod_of(a, b, i);
 		m.containers[m.n_containers++] = ctr_of(a, b, i, true);
 		m.containers[i]->lnx->resources->cpu->cpus = b->cpus[i];
+		m.containers[i]->lnx->resources->cpu->mems = b->mems[i];
 	}
 	int r = bench_ask(b, N_KINDS, "Synchronize", &m.base);
 	arena_free(a);
@@ -267,7 +268,7 @@ int bench_delete(struct bench *b, unsigned i)
 		r = bench_ask(b, REMOVE, "RemoveContainer", &remove.base);
 	if (!r)
 		r = bench_ask(b, REMOVE_POD, "RemovePodSandbox", &remove_pod.base);
-	b->cpus[i][0] = '\0';
+	b->cpus[i][0] = b->mems[i][0] = '\0';
 	arena_free(a);
 	return r;
 }

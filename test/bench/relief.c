@@ -141,8 +141,9 @@ int main(int argc, char **argv)
 		return 2;
 	m.ended = calloc((size_t)m.n_nodes * FREED, sizeof *m.ended);
 	b.cpus = calloc(LIVE_MAX, sizeof *b.cpus);
+	b.mems = calloc(LIVE_MAX, sizeof *b.mems);
 	(void)snprintf(b.dir, sizeof b.dir, "/tmp/nri-rp-bench-XXXXXX");
-	if (!b.loop || !m.ended || !b.cpus || !mkdtemp(b.dir))
+	if (!b.loop || !m.ended || !b.cpus || !b.mems || !mkdtemp(b.dir))
 		return 1;
 	(void)snprintf(b.socket, sizeof b.socket, "%s/nri.sock", b.dir);
 	CPU_ZERO(&one);
