@@ -8,11 +8,13 @@
 #include "modules/topology-aware/topology-aware.h"
 
 #define AFFINITY "affinity to other containers"
+#define SCORES_MAX 32u
 
 struct compare {
 	const struct rp_plan *p;
 	const struct request *r;
-	uint32_t traits; /* traits of the request, which select the scores that apply */
+	uint8_t rows[SCORES_MAX]; /* rows of `scores` that apply to the request */
+	uint32_t n_rows;
 	/* Name of the deciding score, and its value for either pool. */
 	const char *rule;
 	double by_best, by_second;
@@ -381,14 +383,24 @@ static const struct {
 	{score_number, ANY, BY_NUMBER, "lower pool number"},
 };
 #define N_SCORES (sizeof scores / sizeof scores[0])
+_Static_assert(N_SCORES <= SCORES_MAX, "more scores than a comparison has room for");
+
+static struct compare compare_for(const struct rp_plan *p, const struct request *r)
+{
+	struct compare c = {.p = p, .r = r};
+	uint32_t traits = traits_of(p, r);
+	for (uint32_t i = 0; i < N_SCORES; i++)
+		if (scores[i].of == ANY || scores[i].of & traits)
+			c.rows[c.n_rows++] = (uint8_t)i;
+	return c;
+}
 
 /* Compares two pools. Returns the kind of the first score that differs, negative if the second pool
  * is better. */
 static int place_score_compare(struct compare *c, const struct score *a, const struct score *b)
 {
-	for (uint32_t i = 0; i < N_SCORES; i++) {
-		if (scores[i].of != ANY && !(scores[i].of & c->traits))
-			continue;
+	for (uint32_t k = 0; k < c->n_rows; k++) {
+		uint32_t i = c->rows[k];
 		double x = scores[i].score(c, a), y = scores[i].score(c, b);
 		if (x == y)
 			continue;
@@ -405,7 +417,7 @@ static int place_score_compare(struct compare *c, const struct score *a, const s
 void score_pools(struct rp_instance *inst, const struct request *r, struct scoring *ret)
 {
 	struct rp_plan *p = inst->plan;
-	struct compare c = {.p = p, .r = r, .traits = traits_of(p, r)};
+	struct compare c = compare_for(p, r);
 	for (uint32_t i = 0; i < p->n_mem_groups; i++)
 		p->groups[i].known = false;
 	ledger_rooms(p);
@@ -438,7 +450,7 @@ void score_pools(struct rp_instance *inst, const struct request *r, struct scori
 bool score_worth_moving(struct rp_instance *inst, const struct request *r, const struct score *to,
 			const struct score *from, bool spread, const char **ret_rule)
 {
-	struct compare c = {.p = inst->plan, .r = r, .traits = traits_of(inst->plan, r)};
+	struct compare c = compare_for(inst->plan, r);
 	int by = place_score_compare(&c, to, from);
 	*ret_rule = c.rule;
 	/* Two containers with opposite affinities to each other would move forever. */

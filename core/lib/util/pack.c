@@ -30,12 +30,14 @@ static int put_bytes(struct out *o, const void *data, size_t n)
 
 static int put_long_varint(struct out *o, uint64_t v)
 {
-	uint8_t bytes[VARINT_MAX];
-	size_t n = 0;
+	size_t n = (size_t)(63 - __builtin_clzll(v | 1)) / 7 + 1;
+	if ((size_t)(o->p - o->room) < n)
+		return -ENOBUFS;
+	uint8_t *p = o->p -= n;
 	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (uint8_t)(v | 0x80);
-	bytes[n++] = (uint8_t)v;
-	return put_bytes(o, bytes, n);
+		*p++ = (uint8_t)(v | 0x80);
+	*p = (uint8_t)v;
+	return 0;
 }
 
 static inline int put_varint(struct out *o, uint64_t v)
@@ -188,6 +190,14 @@ static inline bool is_empty(ProtobufCType type, const void *at)
 	}
 }
 
+/* Returns true for an optional number, bool or bytes, outside of a oneof, that is not set. */
+static inline bool is_unset(const ProtobufCFieldDescriptor *f, const uint8_t *base)
+{
+	return f->label == PROTOBUF_C_LABEL_OPTIONAL && f->quantifier_offset &&
+	       !(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) &&
+	       !*(const protobuf_c_boolean *)(base + f->quantifier_offset);
+}
+
 static inline bool is_absent(const ProtobufCFieldDescriptor *f, const uint8_t *base)
 {
 	const void *p;
@@ -196,7 +206,7 @@ static inline bool is_absent(const ProtobufCFieldDescriptor *f, const uint8_t *b
 	if (f->label == PROTOBUF_C_LABEL_REQUIRED)
 		return false;
 	if (f->quantifier_offset)
-		return !*(const protobuf_c_boolean *)(base + f->quantifier_offset);
+		return false; /* is_unset() */
 	p = *(const void *const *)(base + f->offset);
 	return !p || p == f->default_value;
 }
@@ -208,6 +218,8 @@ static int put_message(struct out *o, const ProtobufCMessage *m)
 	int r = m->n_unknown_fields ? -ENOTSUP : 0;
 	for (unsigned i = d->n_fields; !r && i-- > 0;) {
 		const ProtobufCFieldDescriptor *f = &d->fields[i];
+		if (is_unset(f, base)) /* most fields of a record */
+			continue;
 		if ((f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) || !sizes[f->type])
 			r = -ENOTSUP;
 		else if (f->label == PROTOBUF_C_LABEL_REPEATED)

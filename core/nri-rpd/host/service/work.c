@@ -22,6 +22,7 @@
 
 #define LOG_SOURCE "module"
 #define MOVE_PORTION 1024u /* number of pages per system call */
+#define TRAIL_STEP ((size_t)128) /* bytes by which a trail grows */
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
@@ -39,7 +40,9 @@ void host_note(struct cache *c, struct ctr *ctr, const char *text)
 		text = "(more output than is kept)";
 		len = sizeof cut_mark - 2;
 	}
-	char *grown = realloc(ctr->trail.text, had + len + 2);
+	/* rounded up, so that most further lines find room */
+	char *grown =
+		realloc(ctr->trail.text, (had + len + 2 + TRAIL_STEP - 1) & ~(TRAIL_STEP - 1));
 	if (!grown)
 		return;
 	memcpy(grown + had, text, len);
