@@ -65,7 +65,7 @@ struct crumb {
 	bool died; /* the latest death in the history was found by this opening */
 	bool failed; /* crumb_failed() was called */
 	int fd; /* file descriptor; holds the lock of the file */
-	int fd_flags; /* its flags, a combination that no other file of a process has */
+	int fd_flags; /* flags of the descriptor; no other file of the process has all of them */
 	struct crumb_code code[CRUMB_MODULES_MAX];
 	unsigned n_code;
 	struct crumb_now now;
