@@ -4,8 +4,6 @@
  * spans several nodes fits into one. Composite balloons, the reserved balloon, balloons near
  * devices, and balloons whose memory would not fit are not moved.
  */
-#include <stdlib.h>
-
 #include "modules/balloons/balloons.h"
 #include "modules/balloons/place.h"
 #include "modules/balloons/stage.h"
@@ -63,6 +61,9 @@ static int64_t place_relief_memory(const struct balloon *b)
 static void find_units(const struct state *s, struct balloon_relief *ret)
 {
 	const struct plan_machine *m = s->plan->machine;
+	ret->q.n_units = 0;
+	for (uint32_t i = 0; i < RELIEF_UNITS_MAX; i++)
+		rp_idset_clear(&ret->cpus[i]);
 	RP_IDS_EACH (cpu, rp_ids_of(&s->plan->allowed)) {
 		uint32_t node = cpu < m->cpu_end ? m->node_of[cpu] : RELIEF_UNITS_MAX;
 		if (node >= RELIEF_UNITS_MAX)
@@ -178,40 +179,36 @@ static int32_t place_relief_relieve(struct rp_instance *inst, rp_txn txn, struct
 {
 	struct state *s = inst->state;
 	struct rp_ctr_info info = {.size = sizeof info};
-	struct balloon_relief *q = calloc(1, sizeof *q);
-	if (!q || ctr_info(&inst->h, ctr, &info)) {
-		free(q);
-		return q ? 0 : -RP_ENOMEM;
-	}
+	struct balloon_relief own;
+	struct relief_question *q = &own.q;
+	if (ctr_info(&inst->h, ctr, &info))
+		return 0;
 	uint32_t mark = state_mark(s);
-	find_units(s, q);
+	find_units(s, &own);
 	RP_IDS_EACH (cpu, rp_ids_of(&b->cpus))
-		if (s->plan->machine->node_of[cpu] < q->q.n_units)
-			q->q.units[s->plan->machine->node_of[cpu]].free++;
-	q->inst = inst;
-	q->but = b;
-	q->q.ctx = q;
-	q->q.offer = place_relief_offer;
-	q->q.accept = place_relief_accept;
-	int32_t r = relief_ask(&q->q, b->n_cpus, UINT64_MAX, moves);
+		if (s->plan->machine->node_of[cpu] < q->n_units)
+			q->units[s->plan->machine->node_of[cpu]].free++;
+	own.inst = inst;
+	own.but = b;
+	q->ctx = &own;
+	q->offer = place_relief_offer;
+	q->accept = place_relief_accept;
+	int32_t r = relief_ask(q, b->n_cpus, UINT64_MAX, moves);
 	if (r >= 0)
-		r = apply_moves(s, b, q);
+		r = apply_moves(s, b, &own);
 	if (r == -RP_ENOSPC) {
 		state_undo_to(s, mark);
 		inst->relief.counters.failed++;
-		free(q);
 		return s->failed_undo ? -RP_ENOMEM : 0;
 	}
 	b->dirty = true;
 	if (!r)
-		r = tell_moved(inst, txn, q, &info);
-	if (!r) {
-		inst->relief.counters.placed++;
-		relief_note_placed(&inst->h, ctr, q->q.unit, q->q.n_moves);
-	}
-	int32_t n = (int32_t)q->q.n_moves + 1;
-	free(q);
-	return r ? r : n;
+		r = tell_moved(inst, txn, &own, &info);
+	if (r)
+		return r;
+	inst->relief.counters.placed++;
+	relief_note_placed(&inst->h, ctr, q->unit, q->n_moves);
+	return (int32_t)q->n_moves + 1;
 }
 
 /* ---- spread balloons ------------------------------------------------------------------------- */

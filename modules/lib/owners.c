@@ -7,14 +7,39 @@ static uint32_t owners_chain(rp_ctr owner)
 	return (uint32_t)((owner ^ owner >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 54);
 }
 
+uint32_t owners_first_of(const struct owners *o, rp_ctr owner)
+{
+	uint32_t link = owner ? o->chains[owners_chain(owner)] : 0;
+	while (link && o->now[link - 1].owner != owner)
+		link = o->next[link - 1];
+	return link ? link - 1 : RP_IDSET_NONE;
+}
+
+uint32_t owners_next_of(const struct owners *o, uint32_t cpu)
+{
+	uint32_t link = o->next[cpu];
+	return link && o->now[link - 1].owner == o->now[cpu].owner ? link - 1 : RP_IDSET_NONE;
+}
+
+bool owners_is_first(const struct owners *o, uint32_t cpu)
+{
+	uint32_t link = o->prev[cpu];
+	return !link || o->now[link - 1].owner != o->now[cpu].owner;
+}
+
+/* Adds a CPU to the chain of its owner, before the owner's other CPUs. */
 static void owners_link(struct owners *o, uint32_t cpu)
 {
 	uint16_t *chain = &o->chains[owners_chain(o->now[cpu].owner)];
-	o->prev[cpu] = 0;
-	o->next[cpu] = *chain;
-	if (*chain)
-		o->prev[*chain - 1] = (uint16_t)(cpu + 1);
-	*chain = (uint16_t)(cpu + 1);
+	uint32_t first = owners_first_of(o, o->now[cpu].owner);
+	uint16_t *link = chain;
+	if (first != RP_IDSET_NONE && o->prev[first])
+		link = &o->next[o->prev[first] - 1];
+	o->prev[cpu] = link == chain ? 0 : o->prev[first];
+	o->next[cpu] = *link;
+	if (*link)
+		o->prev[*link - 1] = (uint16_t)(cpu + 1);
+	*link = (uint16_t)(cpu + 1);
 }
 
 static void owners_unlink(struct owners *o, uint32_t cpu)
@@ -87,24 +112,6 @@ void owners_clear(struct owners *o)
 	struct rp_idset taken;
 	rp_idset_copy(&taken, rp_ids_of(&o->taken));
 	owners_give(o, rp_ids_of(&taken), 0);
-}
-
-/* Returns the first CPU of the owner in a chain from this link on. */
-static uint32_t owners_find(const struct owners *o, rp_ctr owner, uint32_t link)
-{
-	while (link && o->now[link - 1].owner != owner)
-		link = o->next[link - 1];
-	return link ? link - 1 : RP_IDSET_NONE;
-}
-
-uint32_t owners_first_of(const struct owners *o, rp_ctr owner)
-{
-	return owner ? owners_find(o, owner, o->chains[owners_chain(owner)]) : RP_IDSET_NONE;
-}
-
-uint32_t owners_next_of(const struct owners *o, uint32_t cpu)
-{
-	return owners_find(o, o->now[cpu].owner, o->next[cpu]);
 }
 
 uint32_t owners_owned(const struct owners *o, rp_ctr ctr, struct rp_idset *ret)

@@ -6,6 +6,8 @@
 #ifndef NRI_RP_LIB_OWNERS_H
 #define NRI_RP_LIB_OWNERS_H
 
+#include <stdbool.h>
+
 #include <nri-rp/cache.h>
 #include <nri-rp/set.h>
 
@@ -18,7 +20,8 @@ struct owners_cpu {
 #define OWNERS_CHAINS 1024u
 
 /* Ownership of all CPUs. All zeros: every CPU is free. The CPUs with owners are linked in chains,
- * chosen by a hash of the owner, so that the CPUs of one owner are found without visiting all. */
+ * chosen by a hash of the owner, so that the CPUs of one owner are found without visiting all. In
+ * its chain the CPUs of one owner are neighbours. */
 struct owners {
 	struct rp_idset taken; /* CPUs that are not free */
 	struct rp_idset touched; /* CPUs changed since owners_begin() */
@@ -46,10 +49,11 @@ void owners_take(struct owners *o, rp_ctr ctr, struct rp_ids cpus);
 uint32_t owners_release(struct owners *o, rp_ctr ctr, struct rp_idset *ret);
 /* Stores the CPUs with an owner; all other CPUs that are not free have users. */
 void owners_given(const struct owners *o, struct rp_idset *ret);
-/* Returns one CPU of a container, or the next CPU of the owner of this CPU, in any order.
- * RP_IDSET_NONE: there is none. */
+/* Returns the first CPU of a container, or the next CPU of the owner of this CPU, in any order.
+ * RP_IDSET_NONE: there is none. owners_is_first() returns true if the CPU is its owner's first. */
 uint32_t owners_first_of(const struct owners *o, rp_ctr ctr);
 uint32_t owners_next_of(const struct owners *o, uint32_t cpu);
+bool owners_is_first(const struct owners *o, uint32_t cpu);
 /* Stores the CPUs of a container and returns their number. */
 uint32_t owners_owned(const struct owners *o, rp_ctr ctr, struct rp_idset *ret);
 

@@ -22,6 +22,7 @@ struct search {
 	uint32_t n_candidates[RELIEF_UNITS_MAX];
 	/* candidates of each unit, sorted by relief_rank() */
 	uint32_t candidates[RELIEF_UNITS_MAX][RELIEF_CANDIDATES_MAX];
+	int64_t part[RELIEF_UNITS_MAX]; /* size from which relief_rank() prefers small items */
 	int64_t largest[RELIEF_UNITS_MAX]; /* size of the largest candidate of each unit */
 	int64_t cheapest; /* lowest cost of a candidate */
 	uint32_t unit; /* the wanted unit that is searched */
@@ -158,8 +159,7 @@ int64_t relief_rank(int64_t size, int64_t lacks, uint32_t moves)
  * the unit of the item. */
 static int64_t search_rank(const struct search *s, uint32_t item)
 {
-	const struct relief_item *it = &s->items[item];
-	return relief_rank(it->size, s->size - s->free[it->unit], s->max_moves);
+	return rank_of(s->items[item].size, s->part[s->items[item].unit]);
 }
 
 /* Adds an item to the candidates of its unit, if it is one of the best. */
@@ -193,8 +193,10 @@ int32_t relief_find(const struct relief_unit *units, uint32_t n_units,
 	struct search s = {.items = items, .size = size, .cheapest = INT64_MAX / RELIEF_MOVES_MAX};
 	s.n_units = n_units < RELIEF_UNITS_MAX ? n_units : RELIEF_UNITS_MAX;
 	s.max_moves = max_moves < RELIEF_MOVES_MAX ? max_moves : RELIEF_MOVES_MAX;
-	for (uint32_t i = 0; i < s.n_units; i++)
+	for (uint32_t i = 0; i < s.n_units; i++) {
 		s.free[i] = units[i].free;
+		s.part[i] = rank_part(size - s.free[i], s.max_moves);
+	}
 	for (uint32_t i = 0; i < n_items && i < RELIEF_ITEMS_MAX; i++)
 		if (items[i].unit < s.n_units && items[i].allowed & ~(UINT64_C(1) << items[i].unit))
 			search_add_candidate(&s, i);
@@ -256,6 +258,7 @@ static void candidates_check(struct relief_question *q, uint32_t unit)
 
 int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uint32_t max_moves)
 {
+	q->n_items = 0;
 	for (uint32_t i = 0; i < q->n_units; i++)
 		q->candidates[i] = (struct relief_candidates){
 			.part = rank_part(size - q->units[i].free, max_moves)};
@@ -399,11 +402,12 @@ bool relief_may_move(const struct modhost *h, const struct relief_settings *s,
 void relief_note_moved(const struct modhost *h, rp_ctr moved, uint32_t from, uint32_t to,
 		       const struct rp_ctr_info *other)
 {
-	modhost_note(h, moved, "moved from node %u to node %u to make room for %s/%s/%s", from, to,
-		     other->pod_namespace, other->pod_name, other->name);
-	modhost_log(h, RP_LOG_INFO, moved,
-		    "moved from node %u to node %u to make room for %s/%s/%s", from, to,
-		    other->pod_namespace, other->pod_name, other->name);
+	char text[MODHOST_TEXT_MAX];
+	(void)snprintf(text, sizeof text, "moved from node %u to node %u to make room for %s/%s/%s",
+		       from, to, other->pod_namespace, other->pod_name, other->name);
+	modhost_one_line(text);
+	modhost_note_line(h, moved, text);
+	h->host->log(h->ctx, RP_LOG_INFO, moved, text);
 }
 
 void relief_note_placed(const struct modhost *h, rp_ctr ctr, uint32_t node, uint32_t n_moves)

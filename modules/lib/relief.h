@@ -110,7 +110,7 @@ struct relief_question {
 	struct relief_candidates candidates[RELIEF_UNITS_MAX]; /* used by relief_ask() itself */
 };
 
-/* Finds items and moves. The caller has set the units and the functions; everything else is zero.
+/* Finds items and moves. The caller has set the units, ctx and the functions, nothing else.
  * Returns the number of moves, or -RP_ENOSPC if there are none. */
 int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uint32_t max_moves);
 /* Offers one container. Each call of `offer` must name the same containers by the same

@@ -3,8 +3,6 @@
  * waiting containers. */
 #include <nri-rp/lib/relief_owned.h>
 
-#include <stdlib.h>
-
 /* ---- arguments of relief_find() -------------------------------------------------------------- */
 
 struct owned_question {
@@ -40,22 +38,22 @@ bool relief_crosses(const struct machine *m, struct rp_ids cpus)
 	return false;
 }
 
-/* Offers the containers whose CPUs lie in one node, each at the last one of its CPUs. */
+/* Offers the containers whose CPUs lie in one node, each at the first one of its CPUs. */
 static void owned_offer(void *ctx, struct relief_question *q)
 {
 	const struct owned_question *own = ctx;
 	const struct owners *o = own->c->owners;
 	const uint32_t *unit_of = owned_nodes(own->c->machine)->unit_of;
-	RP_IDS_EACH (last, rp_ids_of(&o->taken)) {
-		rp_ctr ctr = o->now[last].owner;
+	RP_IDS_EACH (first, rp_ids_of(&o->taken)) {
+		rp_ctr ctr = o->now[first].owner;
 		uint32_t size = 0, n_near = 0;
-		if (!ctr || ctr == own->ctr || owners_next_of(o, last) != RP_IDSET_NONE)
+		if (!ctr || ctr == own->ctr || !owners_is_first(o, first))
 			continue;
-		for (uint32_t cpu = owners_first_of(o, ctr); cpu != RP_IDSET_NONE;
+		for (uint32_t cpu = first; cpu != RP_IDSET_NONE;
 		     cpu = owners_next_of(o, cpu), size++)
-			n_near += unit_of[cpu] == unit_of[last];
-		if (n_near == size && unit_of[last] < q->n_units)
-			relief_offer(q, unit_of[last], size, ctr);
+			n_near += unit_of[cpu] == unit_of[first];
+		if (n_near == size && unit_of[first] < q->n_units)
+			relief_offer(q, unit_of[first], size, ctr);
 	}
 }
 
@@ -162,14 +160,11 @@ static int32_t owned_move(const struct relief_call *c, const struct owned_questi
 int32_t relief_owned(const struct relief_call *c, const struct rp_ctr_info *info, uint32_t n,
 		     uint32_t moves, struct rp_idset *ret)
 {
-	struct owned_question *own = calloc(1, sizeof *own);
-	if (!own)
-		return modhost_no_memory(c->h);
-	int32_t r = owned_ask(c, info, n, moves, own);
-	uint32_t unit = own->q.unit, n_moves = own->q.n_moves;
+	struct owned_question own;
+	int32_t r = owned_ask(c, info, n, moves, &own);
 	if (r >= 0)
-		r = owned_choose_all(c, own, info, n, ret) ? owned_move(c, own, info) : -RP_ENOSPC;
-	free(own);
+		r = owned_choose_all(c, &own, info, n, ret) ? owned_move(c, &own, info)
+							    : -RP_ENOSPC;
 	if (r == -RP_ENOSPC) {
 		c->relief->counters.failed++;
 		return 0;
@@ -177,7 +172,7 @@ int32_t relief_owned(const struct relief_call *c, const struct rp_ctr_info *info
 	if (r)
 		return r;
 	c->relief->counters.placed++;
-	relief_note_placed(c->h, info->ctr, owned_node_id(c, unit), n_moves);
+	relief_note_placed(c->h, info->ctr, owned_node_id(c, own.q.unit), own.q.n_moves);
 	return 1;
 }
 

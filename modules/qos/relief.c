@@ -4,8 +4,6 @@
  * in one, main containers of other pods with dedicated CPUs in one node move. Their sidecars
  * follow.
  */
-#include <stdlib.h>
-
 #include "modules/qos/qos.h"
 
 struct qos_relief {
@@ -133,25 +131,22 @@ int32_t relief_make_room(struct rp_instance *inst, const struct ask *a, rp_pod b
 	if (!p->relief.moves || p->relief.at != RELIEF_ADMISSION || !needs_one_node(a) ||
 	    a->flags & (ASK_EVEN | ASK_PAIRING))
 		return 0;
-	struct qos_relief *own = calloc(1, sizeof *own);
-	if (!own)
-		return modhost_no_memory(&inst->h);
-	struct relief_question *q = &own->q;
-	own->inst = inst;
-	own->but = but;
-	q->ctx = own;
+	struct qos_relief own;
+	struct relief_question *q = &own.q;
+	own.inst = inst;
+	own.but = but;
+	q->ctx = &own;
 	q->offer = relief_offer_entries;
 	q->accept = relief_accept_entry;
-	room_of(inst, but, a, &own->room);
+	room_of(inst, but, a, &own.room);
 	q->n_units = p->n_nodes < RELIEF_UNITS_MAX ? p->n_nodes : RELIEF_UNITS_MAX;
 	for (uint32_t i = 0; i < q->n_units; i++) {
-		int64_t rest = hints_rest(p, &own->room, i);
+		int64_t rest = hints_rest(p, &own.room, i);
 		q->units[i].free = rest > 0 ? rest : 0;
 	}
 	int32_t n = relief_ask(q, 1000 * (int64_t)ask_whole(a->cpu),
-			       relief_suitable(p, a, &own->room), p->relief.moves);
-	int32_t r = n > 0 ? move_entries(own, other) : 0;
-	free(own);
+			       relief_suitable(p, a, &own.room), p->relief.moves);
+	int32_t r = n > 0 ? move_entries(&own, other) : 0;
 	if (n <= 0)
 		inst->relief.counters.failed++;
 	else if (!r)

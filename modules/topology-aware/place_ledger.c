@@ -151,6 +151,7 @@ static void place_ledger_account(struct rp_instance *inst, const struct grant *g
 static void link_grant(struct rp_instance *inst, struct grant *g)
 {
 	struct pool *pool = &inst->plan->pools[g->pool];
+	g->size = 1000 * (int64_t)cpus_count(g->exclusive) + g->portion;
 	place_ledger_account(inst, g, true);
 	/* cannot fail: ledger_reserve() was called */
 	(void)table_put(&inst->ledger.by_ctr, g->ctr, g);

@@ -66,6 +66,7 @@ struct grant {
 	uint16_t flags; /* properties of the grant, GRANT_… */
 	struct cpus *exclusive;
 	int64_t portion; /* milli-CPU of shared or reserved CPUs */
+	int64_t size; /* portion and exclusive CPUs in milli-CPU; set by the ledger */
 	struct hints *hints;
 	bool claim; /* the container is a claim, which stays in its place */
 	int64_t shares_mcpu; /* milli-CPU from which cpu.shares are computed */

@@ -5,9 +5,6 @@
  * normal rules. The moves are undone unless each of these containers is in one node and no memory
  * of other containers moved.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
@@ -20,11 +17,6 @@ struct relief_plan {
 };
 
 /* ---- units and items ------------------------------------------------------------------------- */
-
-static int64_t grant_size(const struct grant *g)
-{
-	return 1000 * (int64_t)cpus_count(g->exclusive) + g->portion;
-}
 
 static int64_t request_size(const struct request *r)
 {
@@ -48,10 +40,14 @@ static void find_units(struct rp_plan *p, const struct request *r, struct relief
 	ledger_rooms(p);
 	ledger_slices(p);
 	struct relief_question *q = &ret->q;
-	for (uint32_t i = 0; i < p->n_pools && q->n_units < RELIEF_UNITS_MAX; i++) {
+	q->n_units = 0;
+	for (uint32_t i = 0; i < p->n_pools; i++) {
 		uint32_t n;
-		if (!is_unit(p, i))
+		p->pools[i].unit = RELIEF_UNITS_MAX;
+		if (!is_unit(p, i) || q->n_units == RELIEF_UNITS_MAX)
 			continue;
+		for (uint32_t k = p->pools[i].first; k <= i; k++)
+			p->pools[k].unit = q->n_units;
 		(void)ledger_sliceable(p, i, &n);
 		int64_t free = p->room[i], whole = 1000 * (int64_t)n + r->fraction;
 		free = r->full && whole < free ? whole : free;
@@ -68,22 +64,12 @@ static bool is_fixed(const struct grant *g)
 {
 	const uint32_t odd = GRANT_OVERFLOW | GRANT_MISPLACED | GRANT_ODD_SHARES | GRANT_COLD |
 			     GRANT_PRESERVE_MEM;
-	return g->claim || g->type != GRANT_NORMAL || g->flags & odd || g->hints || !grant_size(g);
+	return g->claim || g->type != GRANT_NORMAL || g->flags & odd || g->hints || !g->size;
 }
 
 static bool has_isolated(const struct rp_plan *p, const struct grant *g)
 {
 	return g->exclusive && rp_ids_overlap(cpus_ids(g->exclusive), rp_ids_of(&p->isolated));
-}
-
-/* Returns the unit that contains the pool; n_units: none does. The units are in ascending order. */
-static uint32_t place_relief_unit_of(const struct rp_plan *p, const struct relief_plan *m,
-				     uint32_t pool)
-{
-	uint32_t i = 0;
-	while (i < m->q.n_units && m->pools[i] < pool)
-		i++;
-	return i < m->q.n_units && is_within(p, pool, m->pools[i]) ? i : m->q.n_units;
 }
 
 static void place_relief_offer(void *ctx, struct relief_question *q)
@@ -95,9 +81,9 @@ static void place_relief_offer(void *ctx, struct relief_question *q)
 		const struct grant *g = t->slots[i].value;
 		if (!g || g->ctr == m->ctr || is_fixed(g))
 			continue;
-		uint32_t unit = place_relief_unit_of(p, m, g->pool);
+		uint32_t unit = p->pools[g->pool].unit;
 		if (unit < q->n_units)
-			relief_offer(q, unit, grant_size(g), g->ctr);
+			relief_offer(q, unit, g->size, g->ctr);
 	}
 }
 
@@ -263,17 +249,9 @@ static bool is_spread(const struct rp_plan *p, const struct grant *g)
 	if (!g->portion && rp_ids_count(rp_ids_of(&nodes)) < 2)
 		return false;
 	for (uint32_t i = 0; i < p->n_pools; i++)
-		if (is_unit(p, i) && 1000 * (int64_t)p->pools[i].n_cap_sharable >= grant_size(g))
+		if (is_unit(p, i) && 1000 * (int64_t)p->pools[i].n_cap_sharable >= g->size)
 			return true;
 	return false;
-}
-
-static struct relief_plan *plan_of_moves(struct rp_instance *inst)
-{
-	struct relief_plan *m = calloc(1, sizeof *m);
-	if (!m)
-		(void)modhost_no_memory(&inst->h);
-	return m;
 }
 
 int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request *r, uint32_t n_log,
@@ -288,16 +266,13 @@ int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request
 		modhost_note_line(&inst->h, r->info.ctr, "waits for room in one NUMA node");
 		return 0;
 	}
-	struct relief_plan *m = plan_of_moves(inst);
-	if (!m)
-		return -RP_ENOMEM;
+	struct relief_plan m;
 	struct request fresh = *r;
 	int32_t e = take_back(inst, n_log, 0, n_noted);
 	if (!e)
-		e = find_moves(inst, r, s->moves, m);
+		e = find_moves(inst, r, s->moves, &m);
 	if (!e)
-		e = apply_moves(inst, txn, r, m, ret);
-	free(m);
+		e = apply_moves(inst, txn, r, &m, ret);
 	if (e != -RP_ENOSPC)
 		return e;
 	*r = fresh;
@@ -333,22 +308,20 @@ static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr
 	r.cold_ms = 0;
 	uint32_t n_log = inst->ledger.n_log, n_moved = inst->n_moved,
 		 n_noted = inst->relief.n_noted;
-	struct relief_plan *m = plan_of_moves(inst);
-	int32_t e = m ? ledger_reserve(inst, 1) : -RP_ENOMEM;
+	struct relief_plan m;
+	int32_t e = ledger_reserve(inst, 1);
 	if (!e && inst->memory_begun)
 		memalloc_keep(p->mem);
 	if (!e)
 		e = begin_memory(inst);
 	if (!e) {
 		place_release(inst, old);
-		e = find_moves(inst, &r, moves, m);
+		e = find_moves(inst, &r, moves, &m);
 	}
 	if (!e)
-		e = apply_moves(inst, txn, &r, m, &g);
+		e = apply_moves(inst, txn, &r, &m, &g);
 	if (!e)
 		e = stage_grant(inst, txn, g);
-	int32_t n = m ? (int32_t)m->q.n_moves + 1 : 0;
-	free(m);
 	request_fini(&r);
 	inst->resync = true;
 	if (e == -RP_ENOSPC) {
@@ -356,7 +329,7 @@ static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr
 		e = take_back(inst, n_log, n_moved, n_noted);
 		return e;
 	}
-	return e ? e : n;
+	return e ? e : (int32_t)m.q.n_moves + 1;
 }
 
 int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budget)

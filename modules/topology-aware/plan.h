@@ -59,6 +59,9 @@ struct pool {
 	uint32_t n_grants[N_GRANT_TYPES]; /* grants of this pool, without descendants */
 	struct grant *grants;
 	bool changed; /* `sharable` has changed since ledger_begin() */
+	/* The unit of relief_question that contains the pool; RELIEF_UNITS_MAX: none. Computed by
+	 * place_relief.c. */
+	uint32_t unit;
 
 	/*
 	 * CPUs that can become exclusive, computed by ledger_slices(). whole_slice leaves the

@@ -20,12 +20,16 @@ uint32_t pick_rank(const struct machine *m, enum machine_level level, struct rp_
 		   enum machine_level parent)
 {
 	const struct machine_level_units *lv = &m->level[level];
+	struct rp_idset seen;
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < lv->n_units; i++) {
+	rp_idset_clear(&seen);
+	RP_IDS_EACH (cpu, free) {
+		uint32_t i = cpu < m->cpu_end ? lv->unit_of[cpu] : MACHINE_NOWHERE;
+		if (i == MACHINE_NOWHERE || rp_ids_has(rp_ids_of(&seen), i))
+			continue;
+		rp_idset_add(&seen, i);
 		const struct machine_unit *u = &lv->units[i];
 		struct machine_rank r = {0, machine_count_free(u, free), u->id, i};
-		if (!r.n_free)
-			continue;
 		if (parent != MACHINE_N_LEVELS)
 			r.group = m->place[parent][m->level[parent].unit_of[u->cpus[0]]];
 		m->ranks[n++] = r;
