@@ -193,6 +193,7 @@ static int32_t place_relief_relieve(struct rp_instance *inst, rp_txn txn, struct
 	q->ctx = &own;
 	q->offer = place_relief_offer;
 	q->accept = place_relief_accept;
+	q->may_move = NULL;
 	int32_t r = relief_ask(q, b->n_cpus, UINT64_MAX, moves);
 	if (r >= 0)
 		r = apply_moves(s, b, &own);

@@ -227,14 +227,13 @@ void relief_offer(struct relief_question *q, uint32_t unit, int64_t size, uint64
 	uint32_t at = c->n;
 	if (c->last.key && !candidate_precedes(&c->last, &new))
 		return;
-	while (at && candidate_precedes(&new, &c->list[at - 1]))
-		at--;
-	if (at == RELIEF_CANDIDATES_MAX)
+	if (at < RELIEF_CANDIDATES_MAX)
+		c->n++;
+	else if (!candidate_precedes(&new, &c->list[--at]))
 		return;
-	c->n -= c->n == RELIEF_CANDIDATES_MAX;
-	memmove(&c->list[at + 1], &c->list[at], (c->n - at) * sizeof *c->list);
+	for (; at && candidate_precedes(&new, &c->list[at - 1]); at--)
+		c->list[at] = c->list[at - 1];
 	c->list[at] = new;
-	c->n++;
 }
 
 /* Adds the candidates that may move to the items. */
@@ -247,7 +246,8 @@ static void candidates_check(struct relief_question *q, uint32_t unit)
 		c->last = c->list[i];
 		*item = (struct relief_item){
 			.unit = unit, .size = c->last.size, .allowed = UINT64_MAX};
-		if (!q->accept(q->ctx, c->last.key, item))
+		if (!q->accept(q->ctx, c->last.key, item) ||
+		    (q->checks && q->may_move && !q->may_move(q->ctx, c->last.key)))
 			continue;
 		q->keys[q->n_items++] = c->last.key;
 		c->n_items++;
@@ -256,7 +256,8 @@ static void candidates_check(struct relief_question *q, uint32_t unit)
 	c->n = 0;
 }
 
-int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uint32_t max_moves)
+/* Makes the best candidates of all units the items. */
+static void candidates_fill(struct relief_question *q, int64_t size, uint32_t max_moves)
 {
 	q->n_items = 0;
 	for (uint32_t i = 0; i < q->n_units; i++)
@@ -270,8 +271,28 @@ int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uin
 			more = more || !q->candidates[i].all;
 		}
 	}
-	int32_t n = relief_find(q->units, q->n_units, q->items, q->n_items, size, wanted, max_moves,
+}
+
+/* Returns true if the containers of the found moves may be moved; without moves, all candidates. */
+static bool candidates_may_move(const struct relief_question *q, int32_t n_moves)
+{
+	uint32_t n = n_moves < 0 ? q->n_items : (uint32_t)n_moves;
+	for (uint32_t i = 0; i < n; i++)
+		if (!q->may_move(q->ctx, q->keys[n_moves < 0 ? i : q->moves[i].item]))
+			return false;
+	return true;
+}
+
+int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uint32_t max_moves)
+{
+	int32_t n;
+	q->checks = !q->may_move;
+	do {
+		candidates_fill(q, size, max_moves);
+		n = relief_find(q->units, q->n_units, q->items, q->n_items, size, wanted, max_moves,
 				q->moves, &q->unit);
+		q->checks = !q->checks && !candidates_may_move(q, n);
+	} while (q->checks);
 	q->n_moves = n > 0 ? (uint32_t)n : 0;
 	return n;
 }

@@ -101,12 +101,16 @@ struct relief_question {
 	/* Returns true if the container may be moved, and stores its cost and units. It is called
 	 * for the best candidates only, as it may be expensive. */
 	bool (*accept)(void *ctx, uint64_t key, struct relief_item *ret);
+	/* Returns true if an accepted container may be moved. It is called for the containers of
+	 * the best moves, and if one of them must stay, for all candidates. NULL: all may. */
+	bool (*may_move)(void *ctx, uint64_t key);
 	/* Results of relief_ask(). */
 	struct relief_item items[RELIEF_ITEMS_MAX];
 	uint64_t keys[RELIEF_ITEMS_MAX]; /* key of each item */
 	uint32_t n_items, n_moves;
 	struct relief_move moves[RELIEF_MOVES_MAX];
 	uint32_t unit; /* the unit that has room after the moves */
+	bool checks; /* may_move is called for all candidates */
 	struct relief_candidates candidates[RELIEF_UNITS_MAX]; /* used by relief_ask() itself */
 };
 

@@ -61,12 +61,19 @@ static bool owned_accept(void *ctx, uint64_t key, struct relief_item *ret)
 {
 	const struct relief_call *c = ((struct owned_question *)ctx)->c;
 	struct rp_ctr_info info = {.size = sizeof info};
-	if (ctr_info(c->h, key, &info) ||
-	    !relief_may_move(c->h, &c->relief->set, &c->relief->moved, &info, true) ||
-	    (c->ops->is_fixed && c->ops->is_fixed(c->inst, &info)))
+	if (ctr_info(c->h, key, &info))
 		return false;
 	ret->cost = relief_cost(true, info.mem_limit > 0 ? info.mem_limit : info.mem_request);
 	return true;
+}
+
+static bool owned_may_move(void *ctx, uint64_t key)
+{
+	const struct relief_call *c = ((struct owned_question *)ctx)->c;
+	struct rp_ctr_info info = {.size = sizeof info};
+	return !ctr_info(c->h, key, &info) &&
+	       relief_may_move(c->h, &c->relief->set, &c->relief->moved, &info, true) &&
+	       !(c->ops->is_fixed && c->ops->is_fixed(c->inst, &info));
 }
 
 static int32_t owned_ask(const struct relief_call *c, const struct rp_ctr_info *info, uint32_t n,
@@ -83,6 +90,7 @@ static int32_t owned_ask(const struct relief_call *c, const struct rp_ctr_info *
 	q->ctx = ret;
 	q->offer = owned_offer;
 	q->accept = owned_accept;
+	q->may_move = owned_may_move;
 	q->n_units = nodes->n_units < RELIEF_UNITS_MAX ? nodes->n_units : RELIEF_UNITS_MAX;
 	for (uint32_t i = 0; i < q->n_units; i++)
 		q->units[i].free = machine_count_free(&nodes->units[i], rp_ids_of(&ret->free));

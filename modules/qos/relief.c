@@ -138,6 +138,7 @@ int32_t relief_make_room(struct rp_instance *inst, const struct ask *a, rp_pod b
 	q->ctx = &own;
 	q->offer = relief_offer_entries;
 	q->accept = relief_accept_entry;
+	q->may_move = NULL;
 	room_of(inst, but, a, &own.room);
 	q->n_units = p->n_nodes < RELIEF_UNITS_MAX ? p->n_nodes : RELIEF_UNITS_MAX;
 	for (uint32_t i = 0; i < q->n_units; i++) {

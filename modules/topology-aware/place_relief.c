@@ -89,10 +89,16 @@ static void place_relief_offer(void *ctx, struct relief_question *q)
 
 static bool place_relief_accept(void *ctx, uint64_t key, struct relief_item *ret)
 {
+	const struct grant *g = ledger_find(((struct relief_plan *)ctx)->inst, key);
+	ret->cost = relief_cost(g->exclusive != NULL, g->mem_size);
+	return true;
+}
+
+static bool place_relief_may_move(void *ctx, uint64_t key)
+{
 	struct rp_instance *inst = ((struct relief_plan *)ctx)->inst;
 	const struct grant *g = ledger_find(inst, key);
 	struct rp_ctr_info info = {.size = sizeof info};
-	ret->cost = relief_cost(g->exclusive != NULL, g->mem_size);
 	return !has_isolated(inst->plan, g) && !ctr_info(&inst->h, g->ctr, &info) &&
 	       relief_may_move(&inst->h, &inst->plan->settings.relief, &inst->relief.moved, &info,
 			       g->exclusive != NULL);
@@ -110,6 +116,7 @@ static int32_t find_moves(struct rp_instance *inst, const struct request *r, uin
 	ret->q.ctx = ret;
 	ret->q.offer = place_relief_offer;
 	ret->q.accept = place_relief_accept;
+	ret->q.may_move = place_relief_may_move;
 	find_units(inst->plan, r, ret);
 	int32_t n = relief_ask(&ret->q, request_size(r), UINT64_MAX, max_moves);
 	return n < 0 ? n : 0;
