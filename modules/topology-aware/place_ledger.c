@@ -55,13 +55,22 @@ struct grant *grant_free(struct grant *g)
 	return NULL;
 }
 
+bool grant_is_fixed(const struct grant *g)
+{
+	const uint32_t odd = GRANT_OVERFLOW | GRANT_MISPLACED | GRANT_ODD_SHARES | GRANT_COLD |
+			     GRANT_PRESERVE_MEM;
+	return g->claim || g->type != GRANT_NORMAL || g->flags & odd || g->hints || !grant_size(g);
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 int32_t ledger_reserve(struct rp_instance *inst, uint32_t n)
 {
 	struct ledger *l = &inst->ledger;
 	return table_reserve(&l->by_ctr, n) ||
-			       !room_for(&l->log, &l->cap_log, l->n_log + n, sizeof *l->log)
+			       !room_for(&l->log, &l->cap_log, l->n_log + n, sizeof *l->log) ||
+			       !room_for(&l->sizes, &l->cap_sizes, l->n_grants + n,
+					 sizeof *l->sizes)
 		       ? modhost_no_memory(&inst->h)
 		       : 0;
 }
@@ -151,7 +160,9 @@ static void place_ledger_account(struct rp_instance *inst, const struct grant *g
 static void link_grant(struct rp_instance *inst, struct grant *g)
 {
 	struct pool *pool = &inst->plan->pools[g->pool];
-	g->size = 1000 * (int64_t)cpus_count(g->exclusive) + g->portion;
+	uint32_t size = grant_is_fixed(g) ? 0 : (uint32_t)grant_size(g);
+	g->at = inst->ledger.n_grants;
+	inst->ledger.sizes[g->at] = (struct ledger_size){g->ctr, g->pool, size};
 	place_ledger_account(inst, g, true);
 	/* cannot fail: ledger_reserve() was called */
 	(void)table_put(&inst->ledger.by_ctr, g->ctr, g);
@@ -165,8 +176,12 @@ static void link_grant(struct rp_instance *inst, struct grant *g)
 
 static void unlink_grant(struct rp_instance *inst, struct grant *g)
 {
+	struct ledger *l = &inst->ledger;
 	place_ledger_account(inst, g, false);
-	table_del(&inst->ledger.by_ctr, g->ctr);
+	/* the last one fills the gap */
+	l->sizes[g->at] = l->sizes[l->n_grants];
+	ledger_find(inst, l->sizes[g->at].ctr)->at = g->at;
+	table_del(&l->by_ctr, g->ctr);
 	*g->pool_link = g->pool_next;
 	if (g->pool_next)
 		g->pool_next->pool_link = g->pool_link;

@@ -57,7 +57,6 @@ struct needs {
  * other change replaces the grant by another one.
  */
 struct grant {
-	/* The first 64 bytes are what a walk over all grants reads. */
 	rp_ctr ctr;
 	rp_pod pod;
 	uint32_t pool;
@@ -66,7 +65,6 @@ struct grant {
 	uint16_t flags; /* properties of the grant, GRANT_… */
 	struct cpus *exclusive;
 	int64_t portion; /* milli-CPU of shared or reserved CPUs */
-	int64_t size; /* portion and exclusive CPUs in milli-CPU; set by the ledger */
 	struct hints *hints;
 	bool claim; /* the container is a claim, which stays in its place */
 	int64_t shares_mcpu; /* milli-CPU from which cpu.shares are computed */
@@ -84,6 +82,7 @@ struct grant {
 	char *reason; /* reason of GRANT_MISPLACED or GRANT_OVERFLOW; otherwise NULL */
 	/* Links of the ledger. */
 	bool in, queued;
+	uint32_t at; /* index in ledger.sizes */
 	struct grant *pool_next, **pool_link;
 };
 
@@ -92,8 +91,16 @@ struct ledger_entry {
 	bool added;
 };
 
+/* What place_relief.c reads of all grants: without gaps, since it reads many. */
+struct ledger_size {
+	rp_ctr ctr;
+	uint32_t pool, size; /* size: grant_size(); 0: the grant must not move */
+};
+
 struct ledger {
 	struct table by_ctr; /* struct grant, by container */
+	struct ledger_size *sizes; /* n_grants of them, in any order */
+	uint32_t cap_sizes;
 	uint32_t n_grants, n_waiting; /* n_waiting: grants with GRANT_OVERFLOW or GRANT_MISPLACED */
 	uint32_t n_cold;
 	struct ledger_entry *log;
@@ -129,6 +136,16 @@ struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr);
 struct grant *grant_new(const struct rp_ctr_info *info);
 struct grant *grant_copy(const struct grant *g);
 struct grant *grant_free(struct grant *g); /* accepts NULL; returns NULL */
+/* Returns the CPUs of a grant in milli-CPU. */
+static inline int64_t grant_size(const struct grant *g)
+{
+	return 1000 * (int64_t)cpus_count(g->exclusive) + g->portion;
+}
+/*
+ * Returns true for grants that must not move: a move could harm the container, or its place is
+ * required.
+ */
+bool grant_is_fixed(const struct grant *g);
 
 /*
  * Returns the milli-CPU that can still be granted in a pool. zero: deduct one milli-CPU if the pool

@@ -56,17 +56,6 @@ static void find_units(struct rp_plan *p, const struct request *r, struct relief
 	}
 }
 
-/*
- * Returns true for grants that must not move: a move could harm the container, or its place is
- * required.
- */
-static bool is_fixed(const struct grant *g)
-{
-	const uint32_t odd = GRANT_OVERFLOW | GRANT_MISPLACED | GRANT_ODD_SHARES | GRANT_COLD |
-			     GRANT_PRESERVE_MEM;
-	return g->claim || g->type != GRANT_NORMAL || g->flags & odd || g->hints || !g->size;
-}
-
 static bool has_isolated(const struct rp_plan *p, const struct grant *g)
 {
 	return g->exclusive && rp_ids_overlap(cpus_ids(g->exclusive), rp_ids_of(&p->isolated));
@@ -76,14 +65,12 @@ static void place_relief_offer(void *ctx, struct relief_question *q)
 {
 	const struct relief_plan *m = ctx;
 	const struct rp_plan *p = m->inst->plan;
-	const struct table *t = &m->inst->ledger.by_ctr;
-	for (uint32_t i = 0; i < t->n_slots; i++) {
-		const struct grant *g = t->slots[i].value;
-		if (!g || g->ctr == m->ctr || is_fixed(g))
-			continue;
-		uint32_t unit = p->pools[g->pool].unit;
-		if (unit < q->n_units)
-			relief_offer(q, unit, g->size, g->ctr);
+	const struct ledger *l = &m->inst->ledger;
+	for (uint32_t i = 0; i < l->n_grants; i++) {
+		const struct ledger_size *s = &l->sizes[i];
+		uint32_t unit = p->pools[s->pool].unit;
+		if (s->size && s->ctr != m->ctr && unit < q->n_units)
+			relief_offer(q, unit, s->size, s->ctr);
 	}
 }
 
@@ -256,7 +243,7 @@ static bool is_spread(const struct rp_plan *p, const struct grant *g)
 	if (!g->portion && rp_ids_count(rp_ids_of(&nodes)) < 2)
 		return false;
 	for (uint32_t i = 0; i < p->n_pools; i++)
-		if (is_unit(p, i) && 1000 * (int64_t)p->pools[i].n_cap_sharable >= g->size)
+		if (is_unit(p, i) && 1000 * (int64_t)p->pools[i].n_cap_sharable >= grant_size(g))
 			return true;
 	return false;
 }
@@ -304,7 +291,7 @@ static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr
 	struct rp_ctr_info info = {.size = sizeof info};
 	struct grant *g, *old = ledger_find(inst, ctr);
 	struct request r;
-	if (!old || is_fixed(old) || has_isolated(p, old) || !is_spread(p, old) ||
+	if (!old || grant_is_fixed(old) || has_isolated(p, old) || !is_spread(p, old) ||
 	    ctr_info(&inst->h, ctr, &info))
 		return 0;
 	inst->relief.waits = true;

@@ -245,6 +245,7 @@ static void fini(struct rp_instance *inst)
 	if (inst->plan)
 		leave(inst);
 	table_fini(&inst->ledger.by_ctr);
+	free(inst->ledger.sizes);
 	free(inst->ledger.log);
 	free(inst->moved);
 	ctr_list_free(&inst->order);
