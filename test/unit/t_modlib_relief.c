@@ -158,15 +158,21 @@ static void test_ranks(void **state)
 /* 40 containers in unit 0, which has nothing free; unit 1 has room for 8. */
 struct offered {
 	int64_t sizes[40];
+	uint32_t n; /* number of containers */
 	uint64_t refused; /* containers that must stay, as bits */
-	uint32_t n_checked;
+	uint32_t n_checked, n_asked; /* calls of accept and may_move */
 };
 
 static void offer_all(void *ctx, struct relief_question *q)
 {
 	const struct offered *o = ctx;
-	for (uint32_t i = 0; i < 40; i++)
+	for (uint32_t i = 0; i < o->n; i++)
 		relief_offer(q, 0, o->sizes[i], i + 1);
+}
+
+static bool is_refused(const struct offered *o, uint64_t key)
+{
+	return o->refused >> (key - 1) & 1;
 }
 
 static bool accept_some(void *ctx, uint64_t key, struct relief_item *ret)
@@ -174,13 +180,32 @@ static bool accept_some(void *ctx, uint64_t key, struct relief_item *ret)
 	struct offered *o = ctx;
 	o->n_checked++;
 	ret->cost = 1;
-	return !(o->refused >> (key - 1) & 1);
+	return !is_refused(o, key);
+}
+
+static bool accept_all(void *ctx, uint64_t key, struct relief_item *ret)
+{
+	(void)ctx;
+	ret->cost = (int64_t)(key % 7);
+	return true;
+}
+
+static bool may_move(void *ctx, uint64_t key)
+{
+	struct offered *o = ctx;
+	o->n_asked++;
+	return !is_refused(o, key);
+}
+
+static bool accept_movable(void *ctx, uint64_t key, struct relief_item *ret)
+{
+	return accept_all(ctx, key, ret) && !is_refused(ctx, key);
 }
 
 static void test_offers(void **state)
 {
 	static struct relief_question q;
-	struct offered o = {.refused = 0};
+	struct offered o = {.n = 40};
 	(void)state;
 	for (uint32_t i = 0; i < 40; i++)
 		o.sizes[i] = 1 + (i >= 20) + (i == 39);
@@ -197,14 +222,40 @@ static void test_offers(void **state)
 	assert_int_equal(q.unit, 0);
 	/* Where these must stay, the others are offered again. */
 	o.refused = UINT64_C(0x3fff) << 20;
-	q.n_items = 0;
 	assert_int_equal(relief_ask(&q, 6, 1, 3), 3);
 	for (uint32_t i = 0; i < q.n_moves; i++)
 		assert_true(q.keys[q.moves[i].item] > 34);
 	o.refused = UINT64_MAX;
-	q.n_items = 0;
 	assert_int_equal(relief_ask(&q, 6, 1, 3), -RP_ENOSPC);
 	assert_int_equal(q.n_items, 0);
+}
+
+/* Only containers of the best moves are asked for, and the result is as if all had been. */
+static void test_late_refusals(void **state)
+{
+	static struct relief_question late, early;
+	struct offered o = {.n = RELIEF_CANDIDATES_MAX};
+	(void)state;
+	for (uint32_t i = 0; i < o.n; i++)
+		o.sizes[i] = 1 + i % 4;
+	late = (struct relief_question){.n_units = 2,
+					.units = {{0}, {8}},
+					.ctx = &o,
+					.offer = offer_all,
+					.accept = accept_all,
+					.may_move = may_move};
+	early = late;
+	early.accept = accept_movable;
+	early.may_move = NULL;
+	assert_int_equal(relief_ask(&late, 6, 1, 3), 2);
+	assert_int_equal(o.n_asked, 2);
+	for (o.refused = 0; o.refused < 1u << RELIEF_CANDIDATES_MAX; o.refused += 7) {
+		assert_int_equal(relief_ask(&late, 6, 1, 3), relief_ask(&early, 6, 1, 3));
+		assert_int_equal(late.n_moves, early.n_moves);
+		for (uint32_t k = 0; k < late.n_moves; k++)
+			assert_int_equal(late.keys[late.moves[k].item],
+					 early.keys[early.moves[k].item]);
+	}
 }
 
 static void test_bounds(void **state)
@@ -236,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_against_everything),
 		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_offers),
+		cmocka_unit_test(test_late_refusals),
 		cmocka_unit_test(test_bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
