@@ -27,7 +27,7 @@ bool owners_is_first(const struct owners *o, uint32_t cpu)
 	return !link || o->now[link - 1].owner != o->now[cpu].owner;
 }
 
-/* Adds a CPU to the chain of its owner, before the owner's other CPUs. */
+/* Links a CPU before the other CPUs of its owner in the owner's chain. */
 static void owners_link(struct owners *o, uint32_t cpu)
 {
 	uint16_t *chain = &o->chains[owners_chain(o->now[cpu].owner)];

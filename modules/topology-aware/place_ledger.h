@@ -91,7 +91,7 @@ struct ledger_entry {
 	bool added;
 };
 
-/* What place_relief.c reads of all grants: without gaps, since it reads many. */
+/* The members of a grant that relief reads of all grants, without gaps between the grants. */
 struct ledger_size {
 	rp_ctr ctr;
 	uint32_t pool, size; /* size: grant_size(); 0: the grant must not move */

@@ -230,7 +230,7 @@ static void test_offers(void **state)
 	assert_int_equal(q.n_items, 0);
 }
 
-/* Only containers of the best moves are asked for, and the result is as if all had been. */
+/* A refusal after the search leads to the same moves as a refusal before it. */
 static void test_late_refusals(void **state)
 {
 	static struct relief_question late, early;
