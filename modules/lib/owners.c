@@ -27,7 +27,7 @@ bool owners_is_first(const struct owners *o, uint32_t cpu)
 	return !link || o->now[link - 1].owner != o->now[cpu].owner;
 }
 
-/* Links a CPU before the other CPUs of its owner in the owner's chain. */
+/* Adds a CPU to a chain, before all CPUs of the same container. */
 static void owners_link(struct owners *o, uint32_t cpu)
 {
 	uint16_t *chain = &o->chains[owners_chain(o->now[cpu].owner)];
