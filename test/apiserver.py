@@ -10,6 +10,7 @@ import copy
 import http.server
 import json
 import re
+import sys
 import threading
 import time
 import urllib.parse
@@ -54,6 +55,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, format, *args):  # pylint: disable=redefined-builtin
         pass
+
+    def log_error(self, format, *args):  # pylint: disable=redefined-builtin
+        """Shows with a failed test what was no request; such a line also has an answer without a status line."""
+        print('API server: %s; descriptor %d got %r' % (format % args, self.connection.fileno(), self.raw_requestline), file=sys.stderr)
 
     def answer(self, code, body, headers=()):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
