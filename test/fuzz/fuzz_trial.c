@@ -24,9 +24,9 @@ static size_t read_report(const uint8_t *data, size_t size)
 	size_t sum = 0;
 	int e = report_read(data, size, &r, &err);
 	check(e <= 0 && err.code == e && (e == 0) == !*err.text);
-	check(e == 0 || (!r.message && !r.moves && !r.n_moves && !r.arena));
-	for (unsigned i = 0; i < r.n_moves; i++) {
-		const struct move *m = &r.moves[i];
+	check(e == 0 || (!r.message && !r.arena));
+	for (size_t i = 0; r.message && i < r.message->n_moves; i++) {
+		const Trial__Move *m = r.message->moves[i];
 		sum += strlen(m->ctr) + strlen(m->from_cpus) + strlen(m->to_cpus) +
 		       strlen(m->from_mems) + strlen(m->to_mems) + strlen(m->note) + strlen(m->why);
 	}

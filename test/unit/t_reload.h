@@ -20,14 +20,14 @@ static inline void answered(const struct reload_result *res, void *arg)
 	struct answer *a = arg;
 	a->n++;
 	a->code = res->code;
-	a->restart_needed = res->restart_needed;
-	a->n_moves = res->n_moves;
+	a->restart_needed = res->report->restart_needed;
+	a->n_moves = (unsigned)res->report->n_moves;
 	(void)snprintf(a->text, sizeof a->text, "%s", res->err.text);
 	(void)snprintf(a->warnings, sizeof a->warnings, "%s", res->warnings);
-	(void)snprintf(a->changes, sizeof a->changes, "%s", res->changes);
+	(void)snprintf(a->changes, sizeof a->changes, "%s", res->report->changes);
 	a->moves[0] = '\0';
-	for (unsigned i = 0; i < res->n_moves; i++) {
-		const struct move *m = &res->moves[i];
+	for (unsigned i = 0; i < a->n_moves; i++) {
+		const Trial__Move *m = res->report->moves[i];
 		size_t used = strlen(a->moves);
 		(void)snprintf(a->moves + used, sizeof a->moves - used, "%s: %s>%s %s>%s %s\n",
 			       m->ctr, m->from_cpus, m->to_cpus, m->from_mems, m->to_mems, m->note);

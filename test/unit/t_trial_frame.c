@@ -126,22 +126,22 @@ static void reports(void **state)
 	report.restart_needed = 1;
 	assert_int_equal(report_write(&report, &b), 0);
 	assert_int_equal(report_read(buf_bytes(&b), buf_len(&b), &r, &err), 0);
-	assert_int_equal(r.n_moves, 1);
-	assert_string_equal(r.moves[0].ctr, name);
-	assert_string_equal(r.moves[0].from_cpus, from);
-	assert_string_equal(r.moves[0].to_cpus, to);
-	assert_string_equal(r.moves[0].note, "");
-	assert_string_equal(r.moves[0].why, why);
+	assert_int_equal(r.message->n_moves, 1);
+	assert_string_equal(r.message->moves[0]->ctr, name);
+	assert_string_equal(r.message->moves[0]->from_cpus, from);
+	assert_string_equal(r.message->moves[0]->to_cpus, to);
+	assert_string_equal(r.message->moves[0]->note, "");
+	assert_string_equal(r.message->moves[0]->why, why);
 	assert_true(r.message->restart_needed);
 	assert_string_equal(r.message->warnings, "");
 	report_fini(&r);
 	/* an empty report */
 	assert_int_equal(report_read(buf_bytes(&b), 0, &r, &err), 0);
-	assert_int_equal(r.n_moves, 0);
+	assert_int_equal(r.message->n_moves, 0);
 	report_fini(&r);
 	assert_int_equal(report_read(buf_bytes(&b), buf_len(&b) - 1, &r, &err), -EBADMSG);
 	assert_string_equal(err.text, "the report of a trial is invalid");
-	assert_null(r.moves);
+	assert_null(r.message);
 	report_fini(&r);
 	buf_fini(&b);
 }
@@ -161,10 +161,10 @@ static void too_many_moves(void **state)
 	}
 	assert_int_equal(report_read(data, 2 * n, &r, &err), -E2BIG);
 	assert_non_null(strstr(err.text, "takes more than 128 MiB"));
-	assert_null(r.moves);
+	assert_null(r.message);
 	report_fini(&r);
 	assert_int_equal(report_read(data, 2000, &r, &err), 0);
-	assert_int_equal(r.n_moves, 1000);
+	assert_int_equal(r.message->n_moves, 1000);
 	report_fini(&r);
 	free(data);
 }

@@ -79,18 +79,18 @@ int agent_decode_config(struct arena *a, const uint8_t *data, size_t n, struct c
 
 /* Answers a push. errors NULL: accepted, with these warnings. conflicts NULL: none. */
 static void config_answer(struct rpc_request *req, const char *errors, const char *warnings,
-			  const struct conflict *conflicts, unsigned n)
+			  Trial__Conflict *const *conflicts, size_t n)
 {
 	Agent__SetConfigResponse out = AGENT__SET_CONFIG_RESPONSE__INIT;
 	Agent__AdjustmentError list[ADJUST_CONFLICTS_MAX], *at[ADJUST_CONFLICTS_MAX];
 	for (; out.n_containers < n && out.n_containers < ADJUST_CONFLICTS_MAX;
 	     out.n_containers++) {
-		const struct conflict *c = &conflicts[out.n_containers];
+		const Trial__Conflict *c = conflicts[out.n_containers];
 		Agent__AdjustmentError *e = at[out.n_containers] = &list[out.n_containers];
 		agent__adjustment_error__init(e);
-		e->adjustment = (char *)(uintptr_t)c->adjustment;
-		e->container = (char *)(uintptr_t)c->ctr;
-		e->text = (char *)(uintptr_t)c->text;
+		e->adjustment = c->adjustment;
+		e->container = c->ctr;
+		e->text = c->text;
 	}
 	out.containers = at;
 	out.accepted = errors == NULL;
@@ -129,7 +129,7 @@ static void config_tried(const struct reload_result *res, void *arg)
 		config_put_problems(&warnings, res->warnings, true);
 	}
 	config_answer(req, res->code ? buf_text(&errors) : NULL, buf_text(&warnings),
-		      res->conflicts, res->n_conflicts);
+		      res->report->conflicts, res->report->n_conflicts);
 	buf_fini(&warnings);
 	buf_fini(&errors);
 }

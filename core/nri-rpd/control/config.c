@@ -17,8 +17,8 @@
 static void put_moves(struct json *j, const struct reload_result *res)
 {
 	json_karr(j, "moves");
-	for (unsigned i = 0; i < res->n_moves; i++) {
-		const struct move *m = &res->moves[i];
+	for (size_t i = 0; i < res->report->n_moves; i++) {
+		const Trial__Move *m = res->report->moves[i];
 		json_obj(j);
 		json_kstr(j, "container", m->ctr);
 		put_text(j, "from_cpus", m->from_cpus);
@@ -70,9 +70,9 @@ static void put_outcome(struct buf *out, const struct pipeline *p, const struct 
 		 : closed   ? "the configuration is refused: see nri-rpctl config check"
 			    : err_text(&res->err, res->code));
 	put_lines(&j, "problems", closed ? NULL : res->warnings);
-	put_lines(&j, "changes", closed ? NULL : res->changes);
-	put_lines(&j, "classes", closed ? NULL : res->classes);
-	json_kbool(&j, "restart_needed", res->restart_needed);
+	put_lines(&j, "changes", closed ? NULL : res->report->changes);
+	put_lines(&j, "classes", closed ? NULL : res->report->classes);
+	json_kbool(&j, "restart_needed", res->report->restart_needed);
 	put_moves(&j, res);
 	if (res->former_ns)
 		put_time(&j, "restores", res->former_ns);

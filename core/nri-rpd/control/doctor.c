@@ -259,7 +259,8 @@ static void check_config(struct doctor *d)
 			d, ERROR, "nri-rpctl config check shows what is wrong",
 			"%s is now invalid, so a restart would keep the active configuration: %s",
 			s.config_path, err_text(&d->plan->err, d->plan->code));
-	else if (d->plan && !d->plan->code && *d->plan->changes && s.config_ok && !s.config_undone)
+	else if (d->plan && !d->plan->code && *d->plan->report->changes && s.config_ok &&
+		 !s.config_undone)
 		doctor_finding(d, NOTE, "nri-rpctl reload", "%s has changed and is not active",
 			       s.config_path);
 	if (!d->n && str_eq(s.policy, "none"))

@@ -385,15 +385,14 @@ static void reload_accepted(struct reload *r)
 	}
 }
 
-static void reload_conclude(struct reload *r, const struct report *report,
-			    struct reload_result *res)
+static void reload_conclude(struct reload *r, struct reload_result *res)
 {
 	struct pipeline *p = r->p;
 	if (r->kind != RELOAD)
 		return;
 	if (!res->code) {
-		assert(report->message); /* an attempt that succeeded has a report */
-		speedselect_took(p, report->message);
+		assert(res->report != &report_none); /* an attempt that succeeded has a report */
+		speedselect_took(p, res->report);
 		res->code = put_in_force(p, &r->text, &res->err);
 	}
 	if (res->code && r->recovers) {
@@ -407,12 +406,11 @@ static void reload_conclude(struct reload *r, const struct report *report,
 			       "%s", conf_core(p->conf)->policy);
 		config_in_force(p);
 		log_notice("configuration reloaded: policy %s, %u containers moved",
-			   instance_name(p->policy), report_count_moved(res->moves, res->n_moves));
+			   instance_name(p->policy), report_count_moved(res->report));
 		pipeline_event(p, EV_CONFIG, "reloaded: policy %s, %u containers moved",
-			       instance_name(p->policy),
-			       report_count_moved(res->moves, res->n_moves));
-		for (size_t i = 0; report->message && i < report->message->n_losses; i++)
-			pipeline_event(p, EV_CONFIG, "reloaded: %s", report->message->losses[i]);
+			       instance_name(p->policy), report_count_moved(res->report));
+		for (size_t i = 0; i < res->report->n_losses; i++)
+			pipeline_event(p, EV_CONFIG, "reloaded: %s", res->report->losses[i]);
 		return;
 	}
 	p->stats.reloads_refused++;
@@ -464,7 +462,7 @@ static void start_again(struct pipeline *p)
 /* Answers callers of a reload that will not take place. */
 static void tell_stopping(const struct reload_waiter *waiters)
 {
-	struct reload_result res = {.warnings = "", .changes = "", .classes = ""};
+	struct reload_result res = {.warnings = "", .report = &report_none};
 	res.code = err_set(&res.err, -ESHUTDOWN, "nri-rpd is stopping");
 	tell_all(waiters, &res);
 }
@@ -513,24 +511,13 @@ static void reload_tried(void *arg, const struct trial_result *t)
 		trial_tell_held(t);
 	if (e && !res.code)
 		res.code = err_set(&res.err, e, "%s", broken.text);
-	if (report.message) {
-		res.warnings = report.message->warnings;
-		res.changes = report.message->changes;
-		res.classes = report.message->classes;
-		res.restart_needed = report.message->restart_needed;
-		res.moves = report.moves;
-		res.n_moves = report.n_moves;
-		res.conflicts = report.conflicts;
-		res.n_conflicts = report.n_conflicts;
-	}
-	if (!res.warnings)
-		res.warnings = res.changes = res.classes = "";
-	struct dry_log dry = {.told = res.warnings, .text = BUF_INIT};
-	(void)buf_add_str(&dry.text, res.warnings);
+	res.report = report.message ? report.message : &report_none;
+	struct dry_log dry = {.told = res.report->warnings, .text = BUF_INIT};
+	(void)buf_add_str(&dry.text, dry.told);
 	if ((r->kind != RELOAD || r->pushes) && t->held)
 		log_each_held(t->held, add_dry, &dry);
 	res.warnings = buf_text(&dry.text);
-	reload_conclude(r, &report, &res);
+	reload_conclude(r, &res);
 	res.took_us = clock_us() - r->began_us;
 	res.former_ns = r->former_ns;
 	tell_all(r->waiters, &res);
@@ -607,7 +594,7 @@ static int reload_begin(struct pipeline *p, const char *path, enum kind kind, re
 
 void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
 {
-	struct reload_result res = {.warnings = "", .changes = "", .classes = ""};
+	struct reload_result res = {.warnings = "", .report = &report_none};
 	if (p->hotplug)
 		hotplug_trigger(p->hotplug);
 	if (p->reloads.running) {

@@ -8,6 +8,7 @@
 
 #include "core/lib/conf/conf.h"
 #include "core/lib/util/err.h"
+#include "proto/trial.pb-c.h"
 
 struct pipeline;
 
@@ -15,34 +16,13 @@ struct pipeline;
 
 #define RELOAD_TEXT_MAX 65536u
 
-struct move {
-	const char *ctr; /* namespace/pod/container */
-	const char *from_cpus, *to_cpus, *from_mems, *to_mems;
-	const char *note; /* "", or why the container is degraded */
-	/* explanation, lines, for a container of a tried pod; else "" */
-	const char *why;
-	const char *exclusive; /* the part of to_cpus that the policy makes exclusive; "": none */
-	bool moved; /* CPUs or memory nodes change; false: the container is listed for its note */
-};
-
-/* Adjustment that contradicts a running container. */
-struct conflict {
-	const char *adjustment, *ctr, *text;
-};
-
 struct reload_result {
 	/* 0: active. -EINVAL: refused, the old configuration stays active. -ESHUTDOWN: the pipeline
 	 * stops. Other: failed. */
 	int code;
 	struct err err;
 	const char *warnings; /* warnings as lines; "": none */
-	const char *changes; /* keys that changed, lines */
-	const char *classes; /* lines: classes and values of containers that would change */
-	bool restart_needed; /* at least one changed key takes effect after a restart only */
-	const struct move *moves; /* containers that are moved */
-	unsigned n_moves;
-	const struct conflict *conflicts; /* adjustments that caused the refusal */
-	unsigned n_conflicts;
+	const Trial__Report *report; /* report of the attempt; report_none: there is none */
 	uint64_t took_us;
 	/* undo: activation time of the previous configuration, by the wall clock; else 0 */
 	uint64_t former_ns;
@@ -64,7 +44,7 @@ int pipeline_plan_text(struct pipeline *p, const char *name, const char *text, r
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
 		  struct err *err);
 /* Finds where the pods of the manifest in `text` would be placed, and which containers would move.
- * res->code tells why a pod would be refused; res->moves then lists the pods before it. Controllers
+ * res->code tells why a pod would be refused; res->report then lists the pods before it. Controllers
  * are not asked. `name`: the manifest's file, for messages. */
 int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_done done,
 		 void *arg, struct err *err);

@@ -10,6 +10,8 @@
 
 #define ARENA_BLOCK 4096u
 
+const Trial__Report report_none = TRIAL__REPORT__INIT;
+
 static char *text_of(const struct iset *s)
 {
 	return strdup(s ? s->text : "");
@@ -35,11 +37,11 @@ Trial__Move *report_move(const struct ctr *ctr, const struct decision *now, cons
 	return whole ? m : NULL;
 }
 
-unsigned report_count_moved(const struct move *moves, unsigned n)
+unsigned report_count_moved(const Trial__Report *report)
 {
 	unsigned moved = 0;
-	for (unsigned i = 0; i < n; i++)
-		moved += moves[i].moved;
+	for (size_t i = 0; i < report->n_moves; i++)
+		moved += report->moves[i]->moved;
 	return moved;
 }
 
@@ -67,29 +69,6 @@ static void *report_take(void *room, size_t size)
 	return p;
 }
 
-static struct move *moves_of(struct room *room, const Trial__Report *report)
-{
-	/* n_moves cannot be too large: the message already holds a larger entry for each move */
-	struct move *moves = report_take(room, (report->n_moves + 1) * sizeof *moves);
-	for (size_t i = 0; moves && i < report->n_moves; i++) {
-		const Trial__Move *m = report->moves[i];
-		moves[i] =
-			(struct move){m->ctr,  m->from_cpus, m->to_cpus,   m->from_mems, m->to_mems,
-				      m->note, m->why,	     m->exclusive, m->moved};
-	}
-	return moves;
-}
-
-static struct conflict *conflicts_of(struct room *room, const Trial__Report *report)
-{
-	struct conflict *list = report_take(room, (report->n_conflicts + 1) * sizeof *list);
-	for (size_t i = 0; list && i < report->n_conflicts; i++) {
-		const Trial__Conflict *c = report->conflicts[i];
-		list[i] = (struct conflict){c->adjustment, c->ctr, c->text};
-	}
-	return list;
-}
-
 int report_read(const uint8_t *data, size_t size, struct report *ret, struct err *err)
 {
 	*ret = (struct report){.arena = arena_new(ARENA_BLOCK, REPORT_MEMORY_MAX)};
@@ -98,10 +77,8 @@ int report_read(const uint8_t *data, size_t size, struct report *ret, struct err
 	struct room room = {.arena = ret->arena};
 	ProtobufCAllocator alloc = {
 		.alloc = report_take, .free = pb_arena_free, .allocator_data = &room};
-	Trial__Report *message = trial__report__unpack(&alloc, size, data);
-	struct move *moves = message ? moves_of(&room, message) : NULL;
-	struct conflict *conflicts = moves ? conflicts_of(&room, message) : NULL;
-	if (!conflicts) {
+	ret->message = trial__report__unpack(&alloc, size, data);
+	if (!ret->message) {
 		report_fini(ret);
 		if (room.full)
 			return err_set(err, -E2BIG,
@@ -112,11 +89,6 @@ int report_read(const uint8_t *data, size_t size, struct report *ret, struct err
 			       ? err_set(err, -ENOMEM, "out of memory for the report of a trial")
 			       : err_set(err, -EBADMSG, "the report of a trial is invalid");
 	}
-	ret->message = message;
-	ret->moves = moves;
-	ret->n_moves = (unsigned)message->n_moves;
-	ret->conflicts = conflicts;
-	ret->n_conflicts = (unsigned)message->n_conflicts;
 	return 0;
 }
 

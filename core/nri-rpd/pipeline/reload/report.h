@@ -14,14 +14,12 @@
 struct report {
 	struct arena *arena; /* owns everything below */
 	const Trial__Report *message;
-	const struct move *moves;
-	unsigned n_moves;
-	const struct conflict *conflicts;
-	unsigned n_conflicts;
 };
 
+extern const Trial__Report report_none; /* an empty report */
+
 /* Counts the moves whose CPUs or memory nodes change. The others are listed for their notes. */
-unsigned report_count_moved(const struct move *moves, unsigned n);
+unsigned report_count_moved(const Trial__Report *report);
 
 /* Builds a move in the child; nothing is freed there. NULL: out of memory. */
 Trial__Move *report_move(const struct ctr *ctr, const struct decision *now, const struct iset *cpus,

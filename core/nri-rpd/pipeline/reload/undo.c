@@ -2,6 +2,7 @@
 /* Undo of configurations: the mark of undone files, the timer for confirmations, and the reload of
  * the former configuration. */
 #include "core/nri-rpd/pipeline/reload/undo.h"
+#include "core/nri-rpd/pipeline/reload/report.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -166,11 +167,8 @@ static void former_read(void *arg, int result)
 	if (!result)
 		result = config_undo(p, &u->kept, u->plan, u->sum, u->done, u->arg, &u->err);
 	if (result) {
-		const struct reload_result res = {.code = -EAGAIN,
-						  .err = u->err,
-						  .warnings = "",
-						  .changes = "",
-						  .classes = ""};
+		const struct reload_result res = {
+			.code = -EAGAIN, .err = u->err, .warnings = "", .report = &report_none};
 		if (!u->plan)
 			log_error("cannot undo: %s", err_text(&u->err, result));
 		if (!u->plan && p->reloads.undo.due_ms)
