@@ -17,3 +17,20 @@ unsigned hash_bytes(const void *bytes, size_t n);
 #define HASH_FUNCTION(key, n, ret) ((ret) = hash_bytes((key), (n)))
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
+
+/* Finds the element whose member `key` has the value, or adds a zeroed one. NULL: out of memory. */
+#define HASH_FIND_OR_ADD(list, key, value)                                                         \
+	__extension__({                                                                            \
+		__typeof__(list) e_;                                                               \
+		__typeof__(e_->key) key_ = (value);                                                \
+		HASH_FIND(hh, list, &key_, sizeof key_, e_);                                       \
+		if (!e_ && (e_ = calloc(1, sizeof *e_))) {                                         \
+			e_->key = key_;                                                            \
+			HASH_ADD(hh, list, key, sizeof key_, e_);                                  \
+			if (!e_->hh.tbl) {                                                         \
+				free(e_);                                                          \
+				e_ = NULL;                                                         \
+			}                                                                          \
+		}                                                                                  \
+		e_;                                                                                \
+	})

@@ -75,27 +75,6 @@ void reader_begin(struct reader *r, uint64_t now_ms)
 	r->unified = figures_unified(r->root);
 }
 
-static struct known *reader_find(const struct reader *r, rp_ctr ctr)
-{
-	struct known *k;
-	HASH_FIND(hh, r->list, &ctr, sizeof ctr, k);
-	return k;
-}
-
-/* Adds a container; NULL: out of memory. */
-static struct known *reader_add(struct reader *r, rp_ctr ctr)
-{
-	struct known *k = calloc(1, sizeof *k);
-	if (!k)
-		return NULL;
-	k->ctr = ctr;
-	HASH_ADD(hh, r->list, ctr, sizeof k->ctr, k);
-	if (k->hh.tbl)
-		return k;
-	free(k);
-	return NULL;
-}
-
 static bool is_due(struct reader *r, struct known *k)
 {
 	if (r->now_ms < k->slow_ms)
@@ -108,7 +87,7 @@ static bool is_due(struct reader *r, struct known *k)
 int reader_read(struct reader *r, rp_ctr ctr, const struct figures_cgroup *of, uint32_t waits,
 		struct figures *ret)
 {
-	struct known *known = reader_find(r, ctr), *k = known ? known : reader_add(r, ctr);
+	struct known *k = HASH_FIND_OR_ADD(r->list, ctr, ctr);
 	if (!k)
 		return -ENOMEM;
 	bool keep = r->n_files - k->n_files + 2 * FIGURES_SOURCES <= r->files_max;

@@ -57,20 +57,13 @@ static bool controllers_record(struct controller *c, rp_ctr ctr, uint32_t result
 	struct applied *a = controllers_find(c->applied, ctr);
 	if (a && a->result == result && strcmp(a->text ? a->text : "", text) == 0)
 		return false;
-	if (!a) {
-		a = calloc(1, sizeof *a);
-		if (!a)
-			return true;
-		a->ctr = ctr;
-		HASH_ADD(hh, c->applied, ctr, sizeof a->ctr, a);
-		if (!a->hh.tbl) {
-			free(a);
-			return true;
-		}
-	} else {
+	if (a) {
 		c->results[a->result]--;
 		free(a->text);
 	}
+	a = HASH_FIND_OR_ADD(c->applied, ctr, ctr);
+	if (!a)
+		return true;
 	a->result = result;
 	a->text = *text ? strdup(text) : NULL;
 	c->results[result]++;

@@ -35,23 +35,6 @@ void measure_forget(struct measure *m)
 	m->aggregates = (struct aggregates){.n = 0};
 }
 
-static struct used *used_of(struct measure *m, rp_ctr ctr)
-{
-	struct used *u;
-	HASH_FIND(hh, m->used, &ctr, sizeof ctr, u);
-	if (u)
-		return u;
-	u = calloc(1, sizeof *u);
-	if (!u)
-		return NULL;
-	u->ctr = ctr;
-	HASH_ADD(hh, m->used, ctr, sizeof u->ctr, u);
-	if (u->hh.tbl)
-		return u;
-	free(u);
-	return NULL;
-}
-
 /* Returns the used memory. Includes file pages if `cached`, or if the kernel does not report them
  * separately. */
 static int64_t memory_of(const struct usage *u, bool cached)
@@ -110,7 +93,8 @@ void measure_ctrs(struct measure *m, struct cache *cache, bool cached, uint64_t 
 	const struct ctr *ctr;
 	m->round++;
 	DL_FOREACH (cache_ctrs(cache), ctr) {
-		if (!usage_known(ctr->usage, FIG_CPU) || !(u = used_of(m, ctr->handle)))
+		if (!usage_known(ctr->usage, FIG_CPU) ||
+		    !(u = HASH_FIND_OR_ADD(m->used, ctr, ctr->handle)))
 			continue;
 		u->round = m->round;
 		measure_put(&u->series, ctr->usage, cached, window_ms);

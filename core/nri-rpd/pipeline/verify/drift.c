@@ -184,18 +184,9 @@ void drift_watched(struct pipeline *p, struct ctr *ctr, unsigned dir, int wd)
 {
 	if (!wd || ctr->drift.watches[dir] == wd)
 		return;
-	struct watch *w = find_watch(p, wd);
-	if (!w) {
-		w = malloc(sizeof *w);
-		if (!w)
-			return;
-		w->wd = wd;
-		HASH_ADD_INT(p->verify.drift.watches, wd, w);
-		if (!w->hh.tbl) {
-			free(w);
-			return;
-		}
-	}
+	struct watch *w = HASH_FIND_OR_ADD(p->verify.drift.watches, wd, wd);
+	if (!w)
+		return;
 	w->ctr = ctr->handle;
 	ctr->drift.watches[dir] = wd;
 }

@@ -122,22 +122,6 @@ static struct query *devices_find(const struct devices *d, rp_pod pod)
 	return q;
 }
 
-static struct query *find_or_make(struct devices *d, rp_pod pod)
-{
-	struct query *q = devices_find(d, pod);
-	if (q)
-		return q;
-	q = calloc(1, sizeof *q);
-	if (!q)
-		return NULL;
-	q->pod = pod;
-	HASH_ADD(hh, d->queries, pod, sizeof q->pod, q);
-	if (q->hh.tbl)
-		return q;
-	free(q);
-	return NULL;
-}
-
 static void forget_answer(struct query *q)
 {
 	q->arena = arena_free(q->arena);
@@ -274,7 +258,7 @@ static void devices_ask(struct pipeline *p, const struct pod *pod)
 		warn_once(d);
 		return;
 	}
-	struct query *q = find_or_make(d, pod->handle);
+	struct query *q = HASH_FIND_OR_ADD(d->queries, pod, pod->handle);
 	if (!q)
 		return;
 	forget_answer(q);
@@ -354,7 +338,7 @@ static void take_listed(struct pipeline *p, const struct pod_devices_desc *pods,
 			n ? bsearch(&key, pods, n, sizeof *pods, pod_cmp) : NULL;
 		if (q && !listed)
 			continue;
-		q = find_or_make(d, pod->handle);
+		q = HASH_FIND_OR_ADD(d->queries, pod, pod->handle);
 		if (q)
 			devices_take(d, q, listed ? listed->list : NULL, listed ? listed->n : 0);
 	}
