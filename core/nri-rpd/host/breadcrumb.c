@@ -72,45 +72,11 @@ struct crumb {
 	char message[CRUMB_MESSAGE_MAX];
 };
 
-static const char *const call_names[CRUMB_N_CALLS] = {
-	[CRUMB_NONE] = "nothing",
-	[CRUMB_LOAD] = "load",
-	[CRUMB_CREATE] = "create",
-	[CRUMB_DESTROY] = "destroy",
-	[CRUMB_SERVICE] = "service",
-	[CRUMB_PREPARE] = "prepare",
-	[CRUMB_COMMIT] = "commit",
-	[CRUMB_ABORT] = "abort",
-	[CRUMB_SYNC] = "sync",
-	[CRUMB_ALLOCATE] = "allocate",
-	[CRUMB_UPDATE] = "update",
-	[CRUMB_RELEASE] = "release",
-	[CRUMB_EVENT] = "event",
-	[CRUMB_ROLLED_BACK] = "rolled_back",
-	[CRUMB_ZONES] = "zones",
-	[CRUMB_METRICS] = "collect",
-	[CRUMB_STATE_SAVE] = "save",
-	[CRUMB_STATE_LOAD] = "load of its state",
-	[CRUMB_START] = "start",
-	[CRUMB_STOP] = "stop",
-	[CRUMB_PRE_CREATE] = "pre_create",
-	[CRUMB_POST_START] = "post_start",
-	[CRUMB_POST_UPDATE] = "post_update",
-	[CRUMB_POST_STOP] = "post_stop",
-	[CRUMB_WORK] = "a job on the worker",
-	[CRUMB_WORK_DONE] = "the result of a job",
-	[CRUMB_EXPLAIN] = "explain",
-	[CRUMB_CALCULATE] = "calculate",
-	[CRUMB_ADMIT] = "admit_pod",
-	[CRUMB_POD_REMOVED] = "pod_removed",
-	[CRUMB_THREAD] = "a call of the host on another thread",
-	[CRUMB_OWN_THREAD] = "its code between two calls",
-	[CRUMB_SUSPECT] = "no call, but it was active",
-};
-
 const char *crumb_call_name(unsigned call)
 {
-	return call < CRUMB_N_CALLS ? call_names[call] : "?";
+#define CALL_NAME(call, name) name,
+	static const char *const names[] = {CRUMB_CALLS(CALL_NAME)};
+	return call < CRUMB_N_CALLS ? names[call] : "?";
 }
 
 const char *crumb_cause_text(unsigned cause)

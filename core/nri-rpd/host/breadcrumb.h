@@ -50,44 +50,47 @@
 /* Thread that calls a module: the loop's or the worker's. */
 enum crumb_lane { CRUMB_LOOP, CRUMB_WORKER, CRUMB_N_LANES };
 
-/* Function being called. The file contains these numbers: append only. */
-enum crumb_call {
-	CRUMB_NONE,
-	CRUMB_LOAD, /* dlopen: relocations, constructors */
-	CRUMB_CREATE,
-	CRUMB_DESTROY,
-	CRUMB_SERVICE,
-	CRUMB_PREPARE,
-	CRUMB_COMMIT,
-	CRUMB_ABORT,
-	CRUMB_SYNC,
-	CRUMB_ALLOCATE,
-	CRUMB_UPDATE,
-	CRUMB_RELEASE,
-	CRUMB_EVENT,
-	CRUMB_ROLLED_BACK,
-	CRUMB_ZONES,
-	CRUMB_METRICS,
-	CRUMB_STATE_SAVE,
-	CRUMB_STATE_LOAD,
-	CRUMB_START,
-	CRUMB_STOP,
-	CRUMB_PRE_CREATE,
-	CRUMB_POST_START,
-	CRUMB_POST_UPDATE,
-	CRUMB_POST_STOP,
-	CRUMB_WORK, /* job on the worker's thread */
-	CRUMB_WORK_DONE, /* done() of a job */
-	CRUMB_EXPLAIN,
-	CRUMB_CALCULATE,
-	CRUMB_ADMIT,
-	CRUMB_POD_REMOVED,
-	/* module called the host on a thread other than the main one; the object is the service */
-	CRUMB_THREAD,
-	CRUMB_OWN_THREAD, /* code of the module crashed while no call of the module was running */
-	CRUMB_SUSPECT, /* process crashed outside of any module while this module was in use */
-	CRUMB_N_CALLS
-};
+/* Functions being called, with their names in messages. The file contains these numbers: append
+ * only. */
+#define CRUMB_CALLS(X)                                                                             \
+	X(CRUMB_NONE, "nothing")                                                                   \
+	X(CRUMB_LOAD, "load") /* dlopen: relocations, constructors */                              \
+	X(CRUMB_CREATE, "create")                                                                  \
+	X(CRUMB_DESTROY, "destroy")                                                                \
+	X(CRUMB_SERVICE, "service")                                                                \
+	X(CRUMB_PREPARE, "prepare")                                                                \
+	X(CRUMB_COMMIT, "commit")                                                                  \
+	X(CRUMB_ABORT, "abort")                                                                    \
+	X(CRUMB_SYNC, "sync")                                                                      \
+	X(CRUMB_ALLOCATE, "allocate")                                                              \
+	X(CRUMB_UPDATE, "update")                                                                  \
+	X(CRUMB_RELEASE, "release")                                                                \
+	X(CRUMB_EVENT, "event")                                                                    \
+	X(CRUMB_ROLLED_BACK, "rolled_back")                                                        \
+	X(CRUMB_ZONES, "zones")                                                                    \
+	X(CRUMB_METRICS, "collect")                                                                \
+	X(CRUMB_STATE_SAVE, "save")                                                                \
+	X(CRUMB_STATE_LOAD, "load of its state")                                                   \
+	X(CRUMB_START, "start")                                                                    \
+	X(CRUMB_STOP, "stop")                                                                      \
+	X(CRUMB_PRE_CREATE, "pre_create")                                                          \
+	X(CRUMB_POST_START, "post_start")                                                          \
+	X(CRUMB_POST_UPDATE, "post_update")                                                        \
+	X(CRUMB_POST_STOP, "post_stop")                                                            \
+	X(CRUMB_WORK, "a job on the worker")                                                       \
+	X(CRUMB_WORK_DONE, "the result of a job") /* done() of a job */                            \
+	X(CRUMB_EXPLAIN, "explain")                                                                \
+	X(CRUMB_CALCULATE, "calculate")                                                            \
+	X(CRUMB_ADMIT, "admit_pod")                                                                \
+	X(CRUMB_POD_REMOVED, "pod_removed")                                                        \
+	/* call on a thread other than the main one; the object is the service */                  \
+	X(CRUMB_THREAD, "a call of the host on another thread")                                    \
+	/* code of the module crashed while no call of the module was running */                   \
+	X(CRUMB_OWN_THREAD, "its code between two calls")                                          \
+	/* the process crashed outside of any module while this module was in use */               \
+	X(CRUMB_SUSPECT, "no call, but it was active")
+#define CRUMB_CALL(call, name) call,
+enum crumb_call { CRUMB_CALLS(CRUMB_CALL) CRUMB_N_CALLS };
 const char *crumb_call_name(unsigned call); /* "allocate"; "?" for numbers of a newer host */
 
 /* Call that is running in one lane. The file has one per lane, and so has the shared page of each

@@ -10,6 +10,7 @@
 #include "core/nri-rpd/host/note.h"
 
 #include <elf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -356,54 +357,29 @@ static int find_note(const struct elf *e, struct note_facts *facts)
 
 static void take_dynamic(const Elf64_Dyn *d, struct dynamic *dyn)
 {
-	switch (d->d_tag) {
-	case DT_SYMTAB:
-		dyn->symtab = d->d_un.d_ptr;
-		break;
-	case DT_STRTAB:
-		dyn->strtab = d->d_un.d_ptr;
-		break;
-	case DT_STRSZ:
-		dyn->strtab_size = d->d_un.d_val;
-		break;
-	case DT_SYMENT:
-		dyn->symbol_size = d->d_un.d_val;
-		break;
-	case DT_HASH:
-		dyn->hash = d->d_un.d_ptr;
-		break;
-	case DT_GNU_HASH:
-		dyn->gnu_hash = d->d_un.d_ptr;
-		break;
-	case DT_INIT_ARRAYSZ:
-		dyn->init_array_size = d->d_un.d_val;
-		break;
-	case DT_INIT:
-		dyn->init = d->d_un.d_ptr;
-		break;
-	case DT_RELA:
-		dyn->rela = d->d_un.d_ptr;
-		break;
-	case DT_RELASZ:
-		dyn->rela_size = d->d_un.d_val;
-		break;
-	case DT_JMPREL:
-		dyn->plt_rela = d->d_un.d_ptr;
-		break;
-	case DT_PLTRELSZ:
-		dyn->plt_rela_size = d->d_un.d_val;
-		break;
-	case DT_FLAGS:
-		dyn->flags = d->d_un.d_val;
-		break;
-	case DT_TEXTREL:
-		dyn->text_relocations = true;
-		break;
-	case DT_RPATH:
-	case DT_RUNPATH:
-		dyn->run_path = true;
-		break;
-	}
+	static const struct {
+		Elf64_Sxword tag;
+		size_t at;
+	} rows[] = {
+		{DT_SYMTAB, offsetof(struct dynamic, symtab)},
+		{DT_STRTAB, offsetof(struct dynamic, strtab)},
+		{DT_STRSZ, offsetof(struct dynamic, strtab_size)},
+		{DT_SYMENT, offsetof(struct dynamic, symbol_size)},
+		{DT_HASH, offsetof(struct dynamic, hash)},
+		{DT_GNU_HASH, offsetof(struct dynamic, gnu_hash)},
+		{DT_INIT_ARRAYSZ, offsetof(struct dynamic, init_array_size)},
+		{DT_INIT, offsetof(struct dynamic, init)},
+		{DT_RELA, offsetof(struct dynamic, rela)},
+		{DT_RELASZ, offsetof(struct dynamic, rela_size)},
+		{DT_JMPREL, offsetof(struct dynamic, plt_rela)},
+		{DT_PLTRELSZ, offsetof(struct dynamic, plt_rela_size)},
+		{DT_FLAGS, offsetof(struct dynamic, flags)},
+	};
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (rows[i].tag == d->d_tag)
+			*(uint64_t *)((char *)dyn + rows[i].at) = d->d_un.d_val;
+	dyn->text_relocations |= d->d_tag == DT_TEXTREL;
+	dyn->run_path |= d->d_tag == DT_RPATH || d->d_tag == DT_RUNPATH;
 }
 
 static const Elf64_Phdr *dynamic_segment(const struct elf *e)
