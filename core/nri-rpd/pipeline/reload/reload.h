@@ -44,8 +44,8 @@ int pipeline_plan_text(struct pipeline *p, const char *name, const char *text, r
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
 		  struct err *err);
 /* Finds where the pods of the manifest in `text` would be placed, and which containers would move.
- * res->code tells why a pod would be refused; res->report then lists the pods before it. Controllers
- * are not asked. `name`: the manifest's file, for messages. */
+ * res->code tells why a pod would be refused; res->report then lists the pods before it.
+ * Controllers are not asked. `name`: the manifest's file, for messages. */
 int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_done done,
 		 void *arg, struct err *err);
 /*
