@@ -35,8 +35,7 @@
  *
  * This header defines the policy instance, for the files that need all of it.
  */
-#ifndef BALLOONS_BALLOONS_H
-#define BALLOONS_BALLOONS_H
+#pragma once
 
 #include "modules/balloons/plan.h"
 #include "modules/balloons/sync.h"
@@ -73,5 +72,3 @@ struct rp_instance {
 	bool in_sync; /* the running operation is a sync */
 	const struct type *claimed; /* type of the claim that is being allocated; or NULL */
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration section as written: balloon types, load classes, CPU classes. Nothing here
  * depends on the topology; plan.h adds that. */
-#ifndef BALLOONS_CONFIG_H
-#define BALLOONS_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -87,5 +86,3 @@ extern const struct rp_schema balloons_schema;
 /* Reads the section into the parts of the plan that do not depend on the topology. Errors name
  * the place in the configuration. */
 int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choice of the balloon for a container, and of a better one later. */
-#ifndef BALLOONS_PLACE_H
-#define BALLOONS_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -123,5 +122,3 @@ int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t
 int32_t compact(struct state *s, struct balloon *b, const char **ret_why);
 /* Returns the number of units of a level that contain CPUs of the set. */
 uint32_t compact_count(const struct plan_machine *m, enum tree_level level, struct rp_ids cpus);
-
-#endif

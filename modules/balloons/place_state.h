@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Balloons, their members, and the changes to both, with undo. */
-#ifndef BALLOONS_PLACE_STATE_H
-#define BALLOONS_PLACE_STATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -192,5 +191,3 @@ void resize_look_at_others(struct state *s, struct balloon *b);
  * their order, then far devices. */
 uint32_t resize_misses(const struct state *s, const struct type *t, uint32_t hint,
 		       struct rp_ids cpus);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan: the configuration applied to the topology of this node. */
-#ifndef BALLOONS_PLAN_H
-#define BALLOONS_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 struct type *plan_type(const struct rp_plan *p, const char *name);
 /* Adds an index unless it is present. The caller has reserved the space. */
 void plan_add_index(struct indexes *to, uint32_t index);
-
-#endif

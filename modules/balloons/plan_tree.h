@@ -7,8 +7,7 @@
  * The nodes are an array in depth-first order, with children ordered by number. The CPUs of a node
  * are a range of the array of CPUs, so one pass over the CPUs counts a set below every node.
  */
-#ifndef BALLOONS_PLAN_TREE_H
-#define BALLOONS_PLAN_TREE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -78,5 +77,3 @@ bool tree_grow(const struct tree *t, struct rp_ids current, struct rp_ids free, 
 	       bool balance, struct rp_idset *ret);
 bool tree_shrink(const struct tree *t, struct rp_ids current, struct rp_ids free, uint32_t n,
 		 struct rp_idset *ret);
-
-#endif

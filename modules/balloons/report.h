@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of the policy: zones, metrics, saved state, extended resources, explanations. */
-#ifndef BALLOONS_REPORT_H
-#define BALLOONS_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ extern const struct rp_state balloons_state;
 extern const struct rp_extended balloons_extended;
 void report_placed(struct rp_instance *inst, const struct rp_ctr_info *info,
 		   const struct choice *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Staging of the balloons' CPUs and memory in the transaction, and of the hardware settings. */
-#ifndef BALLOONS_STAGE_H
-#define BALLOONS_STAGE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ void pin_pinnable(const struct balloon *b, struct rp_idset *ret);
 
 /* Submits CPU classes and interrupt affinities to the worker if the state changed them. */
 void outside_follow(struct rp_instance *inst);
-
-#endif

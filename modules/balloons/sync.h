@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Placement of all containers at once, from saved or previous state. */
-#ifndef BALLOONS_SYNC_H
-#define BALLOONS_SYNC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ void image_past(const struct bytes *image, struct reserve_past *ret);
 int32_t image_restore(struct state *s, const struct bytes *image);
 /* Returns true if the data is a complete image of a supported version. */
 bool image_valid(const void *data, uint32_t size);
-
-#endif

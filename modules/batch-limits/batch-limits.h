@@ -10,8 +10,7 @@
  *	scale.c		[worker] reduced quotas of other containers
  *	batch-limits.c	the module
  */
-#ifndef BATCH_LIMITS_H
-#define BATCH_LIMITS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -56,5 +55,3 @@ struct batch_item {
 /* [worker] Applies shares and limits; batch_scale() normalizes quotas. */
 void batch_apply(const struct modhost *h, struct batch_item *b);
 void batch_scale(const struct modhost *h, struct batch_item *b);
-
-#endif

@@ -15,8 +15,7 @@
  * The module does not use the runtime to write values: io.max takes one device per write, and a
  * runtime makes only one write per file.
  */
-#ifndef BLKIO_H
-#define BLKIO_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -91,5 +90,3 @@ struct blkio_worker {
 };
 
 void blkio_apply(struct blkio_worker *w, struct blkio_item *item);
-
-#endif

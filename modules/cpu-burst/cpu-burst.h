@@ -9,8 +9,7 @@
  *	apply.c		[worker] quota and burst of a container and its pod
  *	cpu-burst.c	the module
  */
-#ifndef CPU_BURST_H
-#define CPU_BURST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -74,5 +73,3 @@ struct burst_item {
 	int64_t ret_quota, ret_period; /* present values, set by run(); quota -1: no limit */
 };
 void burst_apply(const struct modhost *h, struct burst_item *b);
-
-#endif

@@ -8,8 +8,7 @@
  *	answer.c	decisions for given figures
  *	cpu-suppress.c	the module: reads on the worker, decides, writes on the worker
  */
-#ifndef CPU_SUPPRESS_H
-#define CPU_SUPPRESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -55,5 +54,3 @@ int64_t suppress_quota(int64_t ceiling, int64_t capacity, int64_t current);
 extern const struct rp_decision suppress_decision;
 /* Returns the host of an instance; for callbacks of suppress_decision. */
 const struct modhost *suppress_host(const struct rp_instance *inst);
-
-#endif

@@ -21,8 +21,7 @@
  *	report.c    zones, metrics
  *	cpuset.c    the callbacks, index of the CPUs
  */
-#ifndef CPUSET_CPUSET_H
-#define CPUSET_CPUSET_H
+#pragma once
 
 #include <nri-rp/lib/bounds.h>
 #include "modules/lib/private/isolation.h"
@@ -156,5 +155,3 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 int32_t cpuset_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
 int32_t cpuset_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
-
-#endif

@@ -16,8 +16,7 @@
  *	size.c    sizes of the pools
  *	dynamic-pools.c  choice of the pool, and the callbacks
  */
-#ifndef DYNAMIC_POOLS_H
-#define DYNAMIC_POOLS_H
+#pragma once
 
 #include <nri-rp/host.h>
 
@@ -70,5 +69,3 @@ void size_needed(const struct rp_plan *p, uint32_t ret[POOLS_MAX]);
 
 int32_t dynpools_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
 int32_t dynpools_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
-
-#endif

@@ -10,8 +10,7 @@
  *	rounds.c	a round: readings, decisions, requests for evictions
  *	evict.c		the module
  */
-#ifndef EVICT_H
-#define EVICT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -132,5 +131,3 @@ void evict_decide(struct rp_instance *inst, const struct evict_reading *read);
 int32_t evict_collect(struct rp_instance *inst, const struct rp_metric_sink *sink);
 
 extern const struct rp_decision evict_decision;
-
-#endif

@@ -8,8 +8,7 @@
  *	apply.c		[worker] writes them, and their sums for pods and the directories above
  *	memory-qos.c	the module
  */
-#ifndef MEMORY_QOS_H
-#define MEMORY_QOS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -83,5 +82,3 @@ struct memqos_sums {
 };
 void memqos_sum(const struct modhost *h, struct memqos_sums *sums);
 void memqos_dirs_free(struct memqos_dir *d);
-
-#endif

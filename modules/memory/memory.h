@@ -13,8 +13,7 @@
  * On cgroup v2 values are sent to the runtime at creation, so that they are effective before the
  * container's first instruction. Later changes, and all values on v1, are written here.
  */
-#ifndef MEMORY_H
-#define MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -128,5 +127,3 @@ void memory_migrate_timer(struct memory_migrations *m, const struct rp_plan *c);
 void memory_migrate_done(struct memory_migrations *m, const struct rp_plan *c,
 			 const struct memory_step *s, bool ran);
 void memory_migrate_collect(const struct memory_migrations *m, const struct rp_metric_sink *sink);
-
-#endif

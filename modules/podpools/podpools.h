@@ -10,8 +10,7 @@
  *	config.c  section and topology → pools    podpools.c  choice of the pool, callbacks
  *	report.c  zones, metrics
  */
-#ifndef PODPOOLS_H
-#define PODPOOLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -70,5 +69,3 @@ void pool_name(const struct pool *p, char *buf, size_t size);
 
 int32_t podpools_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
 int32_t podpools_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
-
-#endif

@@ -22,8 +22,7 @@
  *	advise.c  sizes by usage                   relief.c room by moving other pods
  *	qos.c     the callbacks
  */
-#ifndef QOS_QOS_H
-#define QOS_QOS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -528,5 +527,3 @@ void report_allocatable(const struct rp_instance *inst, struct rp_idset *ret);
 int32_t report_memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink);
 int32_t qos_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
 int32_t qos_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
-
-#endif

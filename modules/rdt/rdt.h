@@ -14,8 +14,7 @@
  * without a class it removes only those in the record, which is saved with the daemon's state (with
  * `force`: all with the prefix).
  */
-#ifndef RDT_H
-#define RDT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -242,5 +241,3 @@ struct rdt_readings {
 void rdt_monitor_read(const struct rdt_groups *g, struct rdt_readings *ret);
 /* Removes monitoring groups with the module's prefix that are not in `keep`. */
 void rdt_monitor_sweep(const struct rdt_groups *g, const struct rdt_names *keep);
-
-#endif

@@ -16,8 +16,7 @@
  *	sync.c    placement of all containers      report.c  zones, metrics
  *	stage.c   staging into the transaction     static-plus.c  callbacks
  */
-#ifndef STATIC_PLUS_H
-#define STATIC_PLUS_H
+#pragma once
 
 #include "modules/lib/private/amount.h"
 #include <nri-rp/lib/cpualloc.h>
@@ -135,5 +134,3 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 int32_t plus_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
 int32_t plus_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
-
-#endif

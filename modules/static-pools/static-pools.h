@@ -11,8 +11,7 @@
  *	config.c  section → pools and lists     ask.c  request of a container
  *	static-pools.c  the callbacks           report.c  zones, metrics
  */
-#ifndef STATIC_POOLS_H
-#define STATIC_POOLS_H
+#pragma once
 
 #include <nri-rp/lib/life.h>
 
@@ -84,5 +83,3 @@ struct rp_instance {
 
 int32_t static_pools_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
 int32_t static_pools_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
-
-#endif

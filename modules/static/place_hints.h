@@ -3,8 +3,7 @@
  * Choice of the NUMA nodes for exclusive CPUs, as the kubelet's topology manager chooses them for
  * CPUs. hint_find() is the entry point; place_kubelet.h chooses the CPUs within the nodes.
  */
-#ifndef STATIC_PLACE_HINTS_H
-#define STATIC_PLACE_HINTS_H
+#pragma once
 
 #include <nri-rp/lib/machine.h>
 
@@ -44,5 +43,3 @@ void hint_read_distances(const struct modhost *h, const struct machine *m,
 int32_t hint_find(const struct machine *m, const struct hint_distances *distances,
 		  enum hint_policy policy, int align_by_socket, struct rp_ids free, uint32_t n,
 		  struct hint *ret);
-
-#endif

@@ -7,8 +7,7 @@
  * the lower id wins a tie. They choose exactly n CPUs from `free`, which is any subset of the
  * online CPUs.
  */
-#ifndef STATIC_PLACE_KUBELET_H
-#define STATIC_PLACE_KUBELET_H
+#pragma once
 
 #include <nri-rp/lib/machine.h>
 
@@ -54,5 +53,3 @@ int32_t kubelet_distributed(const struct machine *m, uint32_t options, struct rp
  * number of units; the list is in m->ranks until the next call.
  */
 uint32_t kubelet_list(const struct machine *m, enum machine_level level, struct rp_ids free);
-
-#endif

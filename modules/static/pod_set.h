@@ -9,8 +9,7 @@
  * The pod is registered as owner of the rest of its set (owners.h), so that the policy's shared
  * CPUs never contain it.
  */
-#ifndef STATIC_POD_SET_H
-#define STATIC_POD_SET_H
+#pragma once
 
 #include "modules/static/static.h"
 
@@ -55,5 +54,3 @@ bool pod_set_free_stopped(struct rp_instance *inst);
  * that returned true. */
 uint32_t pod_set_each_pod(struct rp_instance *inst, bool stopped,
 			  bool (*each)(struct rp_instance *inst, rp_pod pod));
-
-#endif

@@ -29,8 +29,7 @@
  *	report    zones, metrics
  *	static.c  callbacks
  */
-#ifndef STATIC_STATIC_H
-#define STATIC_STATIC_H
+#pragma once
 
 #include "modules/lib/private/amount.h"
 #include "modules/lib/private/isolation.h"
@@ -226,5 +225,3 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 int32_t static_zones(struct rp_instance *inst, const struct rp_zone_sink *sink);
 int32_t static_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink);
-
-#endif

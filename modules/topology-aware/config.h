@@ -3,8 +3,7 @@
  * Settings of the topology-aware policy as a configuration section states them. settings_read()
  * reads and checks a section; plan.h applies the settings to the CPUs of the node.
  */
-#ifndef TOPOLOGY_AWARE_CONFIG_H
-#define TOPOLOGY_AWARE_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -78,5 +77,3 @@ uint32_t level_parse(const char *text);
  * patterns are not tried.
  */
 bool strings_match(const struct texts *patterns, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * Placement of one container: reads its request, scores the pools, and records the chosen pool,
  * CPUs and memory in the ledger. Staging into the transaction follows in stage.h.
  */
-#ifndef TOPOLOGY_AWARE_PLACE_H
-#define TOPOLOGY_AWARE_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -201,5 +200,3 @@ int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budge
 int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget);
 /* Moves a container under pressure to a better pool. lacks: RP_PRESSURE_… flags. */
 int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks);
-
-#endif

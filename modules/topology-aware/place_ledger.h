@@ -4,8 +4,7 @@
  * of each pool. Changes can be undone within a callback. The memory of grants is accounted by the
  * memory allocator.
  */
-#ifndef TOPOLOGY_AWARE_PLACE_LEDGER_H
-#define TOPOLOGY_AWARE_PLACE_LEDGER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -168,5 +167,3 @@ void ledger_slices(struct rp_plan *p);
  * leaf.
  */
 const uint64_t *ledger_sliceable(const struct rp_plan *p, uint32_t pool, uint32_t *ret_n);
-
-#endif

@@ -3,8 +3,7 @@
  * Settings applied to the current node: CPU sets, allocators and the tree of pools. plan_new()
  * builds a plan, tree_build() its pools. Grants of containers are recorded in place_ledger.h.
  */
-#ifndef TOPOLOGY_AWARE_PLAN_H
-#define TOPOLOGY_AWARE_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -145,5 +144,3 @@ static inline struct rp_ids plan_ids(const struct rp_plan *p, const uint64_t *se
 {
 	return (struct rp_ids){set, p->n_words, 0};
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of the policy: topology zones, metrics, and the notes that explain a placement. */
-#ifndef TOPOLOGY_AWARE_REPORT_H
-#define TOPOLOGY_AWARE_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ void report_choice(struct rp_instance *inst, const struct request *r, const stru
 void report_none(struct rp_instance *inst, const struct request *r, const struct score *nearest);
 /* Records which CPUs the container got, as a note for `nri-rpctl explain`. */
 void report_grant(struct rp_instance *inst, const struct request *r, const struct grant *g);
-
-#endif

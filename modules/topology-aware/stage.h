@@ -4,8 +4,7 @@
  * differences into the transaction. Saves grants with containers. Applies CPU classes and interrupt
  * affinities.
  */
-#ifndef TOPOLOGY_AWARE_STAGE_H
-#define TOPOLOGY_AWARE_STAGE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -109,5 +108,3 @@ int32_t cold_started(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 int32_t cold_timer(struct rp_instance *inst, rp_txn txn);
 /* Arms the timer for the next end of a cold start. */
 void cold_arm(struct rp_instance *inst);
-
-#endif

@@ -3,8 +3,7 @@
  * Placement of all containers: after a start, a new configuration or a lost state, and retries of
  * containers that could not be placed as requested.
  */
-#ifndef TOPOLOGY_AWARE_SYNC_H
-#define TOPOLOGY_AWARE_SYNC_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* Places overflowed and misplaced containers again after CPUs became free. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
-
-#endif

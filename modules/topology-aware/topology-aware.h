@@ -27,8 +27,7 @@
  * All amounts of CPU are milli-CPU. Names of pools depend only on the hardware, so they remain
  * valid across configurations and restarts.
  */
-#ifndef TOPOLOGY_AWARE_TOPOLOGY_AWARE_H
-#define TOPOLOGY_AWARE_TOPOLOGY_AWARE_H
+#pragma once
 
 #include "modules/topology-aware/place_ledger.h"
 #include "modules/lib/private/irq.h"
@@ -62,5 +61,3 @@ struct rp_instance {
 	struct irq *irqs;
 	char why[MODHOST_TEXT_MAX]; /* message of the last failure */
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CPUs that a container had before its policy first placed it: assigned by another policy, the
  * kubelet or a previous run. */
-#ifndef NRI_RP_LIB_ADOPT_H
-#define NRI_RP_LIB_ADOPT_H
+#pragma once
 
 #include <nri-rp/lib/host.h>
 
@@ -12,5 +11,3 @@ struct rp_ids adopt_cpus(const struct rp_ctr_info *info);
 /* Stores the CPUs that are in the sets of at least two of these containers, which therefore cannot
  * be exclusive. Errors are as of get_ctr. */
 int32_t adopt_common(const struct modhost *h, const rp_ctr *ctrs, uint32_t n, struct rp_idset *ret);
-
-#endif

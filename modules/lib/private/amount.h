@@ -7,8 +7,7 @@
  *	exclude-cpuset:0-3      all online CPUs except these
  *	cgroup:PATH  /PATH      the CPUs of a cgroup
  */
-#ifndef NRI_RP_LIB_AMOUNT_H
-#define NRI_RP_LIB_AMOUNT_H
+#pragma once
 
 #include <nri-rp/lib/host.h>
 
@@ -46,5 +45,3 @@ uint32_t amount_count(const struct amount *a);
 /* Stores the CPUs of `from` that the amount selects; an amount of kind NONE or QUANTITY selects
  * all. */
 void amount_pick(const struct amount *a, struct rp_ids from, struct rp_idset *ret);
-
-#endif

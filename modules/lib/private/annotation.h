@@ -4,8 +4,7 @@
  * such as text instead of a list, is an error that names annotation and member. Nodes are valid
  * until the callback returns.
  */
-#ifndef NRI_RP_LIB_ANNOTATION_H
-#define NRI_RP_LIB_ANNOTATION_H
+#pragma once
 
 #include <nri-rp/lib/host.h>
 
@@ -21,5 +20,3 @@ rp_cfg annotation_named(const struct modhost *h, rp_cfg map, const char *name);
 /* Stores a member that must be a list of texts, like annotation_member(). */
 int32_t annotation_texts(const struct modhost *h, const char *what, rp_cfg map, const char *name,
 			 rp_cfg *ret);
-
-#endif

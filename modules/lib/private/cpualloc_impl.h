@@ -4,8 +4,7 @@
  * non-zero words, so that a check costs the size of the unit and not of the machine. The sets of a
  * running allocation are plain arrays of n_words words.
  */
-#ifndef NRI_RP_LIB_CPUALLOC_IMPL_H
-#define NRI_RP_LIB_CPUALLOC_IMPL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -108,5 +107,3 @@ uint64_t cpualloc_prio_key(enum cpualloc_prio prefer, uint32_t n, const uint32_t
 
 /* Updates the tables derived from the priorities. */
 void cpualloc_rank(struct cpualloc *a);
-
-#endif

@@ -13,8 +13,7 @@
  * after cpuclass_retry(), by a timer with growing delays and a limited number of attempts. Setup of
  * the Speed Select platform (pct.h) and its removal are repeated by the timer only.
  */
-#ifndef NRI_RP_LIB_CPUCLASS_H
-#define NRI_RP_LIB_CPUCLASS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -177,5 +176,3 @@ struct cpuclass_stats {
 	uint64_t writes, failures, differing;
 };
 void cpuclass_stats(const struct cpuclass *c, struct cpuclass_stats *ret);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interface between the two halves of cpuclass. A job belongs to the worker from submit to done;
  * `back` belongs to it always. */
-#ifndef NRI_RP_LIB_CPUCLASS_IMPL_H
-#define NRI_RP_LIB_CPUCLASS_IMPL_H
+#pragma once
 
 #include "modules/lib/private/cpuclass.h"
 #include "modules/lib/private/pct_impl.h"
@@ -158,5 +157,3 @@ int64_t cpuclass_resolve(const struct cpuclass_job *job, const struct cpuclass_c
  * moves one CPU to its CLOS and returns 0, -EBUSY or -EINVAL as for other settings. */
 void pct_run(struct cpuclass_job *job);
 int32_t pct_associate(struct cpuclass_job *job, const struct cpuclass_cpu *cpu);
-
-#endif

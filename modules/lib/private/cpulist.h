@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing of CPU lists that people write into annotations, with error messages. */
-#ifndef NRI_RP_LIB_CPULIST_H
-#define NRI_RP_LIB_CPULIST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ bool cpulist_parse(const char *text, struct rp_idset *ret, uint32_t *ret_beyond,
 /* Writes "[3 5 99]", with "…" for CPUs after the 16th. Returns buf. */
 #define CPULIST_FEW_MAX 256u
 const char *cpulist_few(struct rp_ids cpus, char buf[CPULIST_FEW_MAX]);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compact CPU sets for large numbers of them: an allocation ends at the last non-zero word. NULL is
  * the empty set. */
-#ifndef NRI_RP_LIB_CPUS_H
-#define NRI_RP_LIB_CPUS_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,5 +43,3 @@ static inline uint32_t cpus_count(const struct cpus *c)
 {
 	return c ? c->n : 0;
 }
-
-#endif

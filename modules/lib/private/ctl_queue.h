@@ -13,8 +13,7 @@
  *	q = ctl_queue_new(&inst->h, &(struct ctl_ops){run, done}, inst);
  *	ctl_queue_add(q, &my->item);  in a hook
  */
-#ifndef NRI_RP_LIB_CTL_QUEUE_H
-#define NRI_RP_LIB_CTL_QUEUE_H
+#pragma once
 
 #include <nri-rp/lib/ctl_life.h>
 
@@ -52,5 +51,3 @@ void ctl_queue_forget(struct ctl_queue *q, rp_ctr ctr);
 void ctl_queue_timer(struct ctl_queue *q, uint64_t cookie);
 /* Reports the numbers of failures that will be repeated and of waiting items, for collect(). */
 void ctl_queue_collect(const struct ctl_queue *q, const struct rp_metric_sink *sink);
-
-#endif

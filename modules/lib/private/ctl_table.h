@@ -6,8 +6,7 @@
  * daemon. So the table keeps a record of the containers with changes, which the module saves and
  * loads as its state (nri-rp.state/1).
  */
-#ifndef NRI_RP_LIB_CTL_TABLE_H
-#define NRI_RP_LIB_CTL_TABLE_H
+#pragma once
 
 #include <nri-rp/lib/ctl_life.h>
 #include "modules/lib/private/table.h"
@@ -64,5 +63,3 @@ int32_t ctl_table_load(struct ctl_table *t, const void *data, uint32_t size);
 /* Removes recorded marks without an entry. Called after a full synchronization, when every live
  * container has its entry. */
 void ctl_table_prune(struct ctl_table *t);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading of inputs and writing of results for nri-rp.decision/1. */
-#ifndef NRI_RP_LIB_DECIDE_H
-#define NRI_RP_LIB_DECIDE_H
+#pragma once
 
 #include <nri-rp/decision.h>
 
@@ -17,5 +16,3 @@ void decide_in_cpus(const struct modhost *h, const struct rp_question *q, const 
 		    struct rp_idset *ret);
 /* Writes a number as a result. */
 void decide_out(const struct rp_answer *a, const char *name, int64_t value);
-
-#endif

@@ -3,8 +3,7 @@
  * CPUs that a scheduler chose for a pod: the member cpuset of the annotation resource-status of
  * koordinator. A policy with the key followScheduler gives them to all containers of the pod.
  */
-#ifndef NRI_RP_LIB_FOLLOW_H
-#define NRI_RP_LIB_FOLLOW_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ int32_t follow_cpus(const struct modhost *h, rp_pod pod, const struct follow_lim
 
 /* Returns true if another container of the pod has exactly these CPUs as exclusive ones. */
 bool follow_shares(const struct modhost *h, const struct rp_ctr_info *info, struct rp_ids cpus);
-
-#endif

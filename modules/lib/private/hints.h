@@ -7,8 +7,7 @@
  * no list. Nodes are bits by their number; machines with node numbers of 64 and above have no
  * hints.
  */
-#ifndef NRI_RP_LIB_HINTS_H
-#define NRI_RP_LIB_HINTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ static inline uint32_t hints_size(uint64_t nodes)
 {
 	return (uint32_t)__builtin_popcountll(nodes);
 }
-
-#endif

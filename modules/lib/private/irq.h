@@ -12,8 +12,7 @@
  * interrupt any more, or the rules are removed, it is restored to its original affinity, or to the
  * one that another module set since (nri-rp.host.settings/1).
  */
-#ifndef NRI_RP_LIB_IRQ_H
-#define NRI_RP_LIB_IRQ_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -99,5 +98,3 @@ struct irq_stats {
 	uint64_t writes, failures;
 };
 void irq_stats(const struct irq *q, struct irq_stats *ret);
-
-#endif

@@ -16,8 +16,7 @@
  * nri-rp.host.settings/1, so that they are restored when a container or the policy ends, and by the
  * next process after a crash. The policy chooses the cores for `siblings` itself.
  */
-#ifndef NRI_RP_LIB_ISOLATION_H
-#define NRI_RP_LIB_ISOLATION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -91,5 +90,3 @@ extern const struct life_part isolation_part;
 /* For policies that move interrupts themselves (ops.own_interrupts): stores the CPUs that all
  * interrupts must leave. Returns true if these CPUs differ from the result of the last call. */
 bool isolation_interrupts(struct rp_instance *inst, struct rp_idset *ret);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of the kernel by which exclusive CPUs are isolated: written and restored by the host's
  * worker. */
-#ifndef NRI_RP_LIB_ISOLATION_FILES_H
-#define NRI_RP_LIB_ISOLATION_FILES_H
+#pragma once
 
 #include "modules/lib/private/isolation.h"
 
@@ -37,5 +36,3 @@ struct isolation_files *isolation_files_free(
 /* Submits the wanted state and takes ownership of `o`. An unchanged state costs a comparison
  * only. */
 void isolation_commit(struct isolation_files *f, struct isolation_order *o);
-
-#endif

@@ -3,8 +3,7 @@
  * Common parts of modules that protect pods on a node with overcommitted capacity: the QoS class of
  * a pod, the usage of the node, and the cgroups above a container.
  */
-#ifndef NRI_RP_LIB_KOORD_H
-#define NRI_RP_LIB_KOORD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -102,5 +101,3 @@ int32_t koord_put(const struct modhost *h, struct ctl_item *item, const char *di
 /* [any] Reads cpu.max ("max 100000"); quota -1: no limit. Returns 0 or -errno. */
 int32_t koord_read_quota(const struct modhost *h, const char *dir, int64_t *ret_quota,
 			 int64_t *ret_period);
-
-#endif

@@ -3,8 +3,7 @@
  * Assembly of a line of text without printf: a synchronization makes several lines for each of
  * thousands of containers, and printf would take most of its time. Text that does not fit is cut.
  */
-#ifndef NRI_RP_LIB_LINE_H
-#define NRI_RP_LIB_LINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ void line_say(struct line *l, const char *text);
 void line_number(struct line *l, int64_t value);
 /* Appends formatted text; slow, for rare cases. */
 void line_printf(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

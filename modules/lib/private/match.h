@@ -3,8 +3,7 @@
  * Values of a container by key ("pod/labels/app"), expressions over such values, and texts that
  * refer to them.
  */
-#ifndef NRI_RP_LIB_MATCH_H
-#define NRI_RP_LIB_MATCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -49,5 +48,3 @@ const char *match_check_text(const char *text);
  * is malformed and the result is "". */
 bool match_expand(const struct modhost *h, const struct rp_ctr_info *info, const char *text,
 		  char *buf, size_t size);
-
-#endif

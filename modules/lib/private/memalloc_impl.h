@@ -7,8 +7,7 @@
  * records each request before a change. Undoing a change needs no memory, because arrays never
  * shrink.
  */
-#ifndef NRI_RP_LIB_MEMALLOC_IMPL_H
-#define NRI_RP_LIB_MEMALLOC_IMPL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -148,5 +147,3 @@ int memalloc_initial_zone(struct memalloc *m, struct memalloc_request *req, mema
 bool memalloc_fits(const struct memalloc *m, memalloc_mask nodes, int64_t size);
 /* Moves other requests until no zone with a node of `nodes` is overfull. */
 int memalloc_resolve(struct memalloc *m, memalloc_mask nodes);
-
-#endif

@@ -8,8 +8,7 @@
  * CPUs of pools: the policy resizes the pools afterwards (pools_resize()) and stages the members of
  * changed pools with members_stage().
  */
-#ifndef NRI_RP_LIB_MEMBERS_H
-#define NRI_RP_LIB_MEMBERS_H
+#pragma once
 
 #include <nri-rp/lib/life.h>
 #include "modules/lib/private/pools.h"
@@ -64,5 +63,3 @@ int32_t members_stage_one(struct rp_instance *inst, const struct members *m, rp_
 /* Sets the weight of each pool to the recent CPU usage of its members in milli-CPU; 0 without
  * measurements. */
 int32_t members_weigh(struct rp_instance *inst, const struct members *m, rp_txn txn);
-
-#endif

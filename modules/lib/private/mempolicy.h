@@ -4,8 +4,7 @@
  * starts, over nodes that depend on the container's placement. It is set at creation and never
  * changed later. Runtimes need NRI 0.12.
  */
-#ifndef NRI_RP_LIB_MEMPOLICY_H
-#define NRI_RP_LIB_MEMPOLICY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -75,5 +74,3 @@ int32_t mempolicy_find(const struct mempolicies *classes, const char *name);
  */
 int32_t mempolicy_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr,
 			const struct mempolicies *classes, int32_t fallback);
-
-#endif

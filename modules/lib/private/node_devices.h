@@ -2,8 +2,7 @@
 /* Devices for claims (nri-rp.devices/1) of policies with exclusive CPUs: one for each NUMA node
  * with CPUs, "cpu-node-0", optionally also for each L3 cache, "cpu-l3-0", and each socket,
  * "cpu-socket-0", with capacities "cpu", "memory" and huge pages. */
-#ifndef NRI_RP_LIB_NODE_DEVICES_H
-#define NRI_RP_LIB_NODE_DEVICES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ int32_t node_devices_open(const struct node_devices *of, const struct rp_ctr_inf
 			  const char *device, struct rp_idset *ret_cpus);
 /* Returns true if a device with this name is a NUMA node. */
 bool node_devices_is_node(const char *device);
-
-#endif

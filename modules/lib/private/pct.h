@@ -8,8 +8,7 @@
  * In a power unit (punit) only a limited number of CPUs can be high and still be fast. What is left
  * of this number is its *room*.
  */
-#ifndef NRI_RP_LIB_PCT_H
-#define NRI_RP_LIB_PCT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -68,5 +67,3 @@ int64_t pct_capacity(const struct pct *p, uint32_t class, struct rp_ids held);
  * time.
  */
 void pct_priorities(const struct modhost *h, bool managed, struct cpualloc *a);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interface between cpuclass and priority core turbo. */
-#ifndef NRI_RP_LIB_PCT_IMPL_H
-#define NRI_RP_LIB_PCT_IMPL_H
+#pragma once
 
 #include "modules/lib/private/cpuclass.h"
 #include "modules/lib/private/pct.h"
@@ -99,5 +98,3 @@ int32_t pct_clos(const struct pct *p, uint32_t cpu);
 struct rp_sst_at pct_at(const struct pct *p, uint32_t cpu);
 /* Creates a state for the worker; the caller frees it with free(). NULL: out of memory. */
 struct pct_setup *pct_setup_new(const struct pct *p, const struct cpuclass_defs *defs, bool on);
-
-#endif

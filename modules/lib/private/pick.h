@@ -3,8 +3,7 @@
  * Picks n CPUs of a set, unit by unit: whole free units of a level, then parts of units, both in a
  * ranked order. The policy chooses the levels and the groups of the order.
  */
-#ifndef NRI_RP_LIB_PICK_H
-#define NRI_RP_LIB_PICK_H
+#pragma once
 
 #include <nri-rp/lib/machine.h>
 
@@ -58,5 +57,3 @@ void pick_whole(struct pick *k, enum machine_level level, uint32_t n_ranks);
 const struct machine_unit *pick_tightest(const struct machine *m, enum machine_level level,
 					 struct rp_ids free, uint32_t n,
 					 const struct machine_unit **ret_widest);
-
-#endif

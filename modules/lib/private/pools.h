@@ -4,8 +4,7 @@
  * container in a pool, and pools as attributes of zones. The policy decides which pools there are,
  * their sizes and their members.
  */
-#ifndef NRI_RP_LIB_POOLS_H
-#define NRI_RP_LIB_POOLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -102,5 +101,3 @@ bool pools_saved_find(const struct bytes *s, const char *name, struct pools_pool
 /* Restores the saved CPUs of these pools, as far as they are in `from` and in no other pool of the
  * list. */
 void pools_carry(const struct bytes *s, struct pools_pool *list, uint32_t n, struct rp_ids from);
-
-#endif

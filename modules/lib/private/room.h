@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Growing arrays. */
-#ifndef NRI_RP_LIB_ROOM_H
-#define NRI_RP_LIB_ROOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ static inline bool room_for(void *list, uint32_t *cap, uint32_t n, size_t size)
 	*cap = (uint32_t)more;
 	return true;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Scheduling classes: kernel scheduling of a container's threads and I/O. They are set at creation
  * and never changed later.
  */
-#ifndef NRI_RP_LIB_SCHEDCLASS_H
-#define NRI_RP_LIB_SCHEDCLASS_H
+#pragma once
 
 #include <nri-rp/lib/blocks.h>
 #include <nri-rp/lib/section.h>
@@ -82,5 +81,3 @@ int32_t schedclass_annotated(const struct modhost *h, const struct schedclasses 
  */
 int32_t schedclass_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr,
 			 const struct schedclass *class);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hash table from handles to pointers. */
-#ifndef NRI_RP_LIB_TABLE_H
-#define NRI_RP_LIB_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ int32_t table_reserve(struct table *t, uint32_t n);
 int32_t table_put(struct table *t, uint64_t key, void *value);
 /* Removes an entry, if there is one. */
 void table_del(struct table *t, uint64_t key);
-
-#endif
