@@ -113,82 +113,64 @@ bool strings_match(const struct texts *patterns, const char *text)
 	return false;
 }
 
-/* ---- scheduling classes ---------------------------------------------------------------------- */
+/* ---- scheduling classes and memory policies -------------------------------------------------- */
 
-static int32_t find_sched(const struct modhost *h, const struct settings *s, rp_cfg node,
-			  int32_t *ret)
+static int32_t read_class(const struct modhost *h, const struct settings *s, rp_cfg node,
+			  bool memory, int32_t *ret)
 {
 	const char *name = h->config->text(h->ctx, node, "");
-	*ret = schedclass_find(&s->sched, name);
-	if (*ret != SCHEDCLASS_NONE)
-		return 0;
-	return modhost_fail_at(h, node, -RP_EINVAL, "unknown scheduling class \"%s\"", name);
+	*ret = memory ? mempolicy_find(&s->mempolicies, name) : schedclass_find(&s->sched, name);
+	return *ret >= 0 ? 0
+			 : modhost_fail_at(h, node, -RP_EINVAL, "unknown %s class \"%s\"",
+					   memory ? "memory policy" : "scheduling", name);
 }
 
-static int32_t read_sched_rules(const struct modhost *h, struct settings *s)
+/* Reads the classes of namespaces: memory policies, or scheduling classes. */
+static int32_t read_namespaces(const struct modhost *h, struct settings *s, const char *key,
+			       bool memory, struct namespace_classes *ret)
 {
-	/* Indexed by RP_QOS_…. */
-	static const char *const qos_classes[] = {"guaranteed", "burstable", "besteffort", NULL};
-	rp_cfg map = section_get(h, s->section, "namespaceSchedulingClasses");
+	rp_cfg map = section_get(h, s->section, key);
 	uint32_t n = h->config->count(h->ctx, map);
-	s->sched_ns = blocks_alloc(&s->memory, n, sizeof *s->sched_ns);
-	if (!s->sched_ns)
+	int32_t r = 0;
+	ret->list = blocks_alloc(&s->memory, n, sizeof *ret->list);
+	if (!ret->list)
 		return modhost_no_memory(h);
-	for (; s->n_sched_ns < n; s->n_sched_ns++) {
-		struct sched_rule *rule = &s->sched_ns[s->n_sched_ns];
-		rule->namespace = h->config->key(h->ctx, map, s->n_sched_ns);
-		int32_t r =
-			find_sched(h, s, h->config->item(h->ctx, map, s->n_sched_ns), &rule->class);
-		if (r)
-			return r;
+	for (; !r && ret->n < n; ret->n++) {
+		ret->list[ret->n].namespace = h->config->key(h->ctx, map, ret->n);
+		r = read_class(h, s, h->config->item(h->ctx, map, ret->n), memory,
+			       &ret->list[ret->n].class);
 	}
-	map = section_get(h, s->section, "podQoSSchedulingClasses");
-	n = h->config->count(h->ctx, map);
-	for (uint32_t i = 0; i < n; i++) {
-		const char *key = h->config->key(h->ctx, map, i);
-		int qos = section_word(qos_classes, key);
-		rp_cfg node = h->config->item(h->ctx, map, i);
-		if (qos < 0)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "unknown QoS class \"%s\": expected besteffort, "
-					       "burstable or guaranteed",
-					       key);
-		int32_t r = find_sched(h, s, node, &s->sched_qos[qos]);
-		if (r)
-			return r;
-	}
-	return 0;
+	return r;
 }
 
 static int32_t read_sched(const struct modhost *h, struct settings *s)
 {
+	/* Indexed by RP_QOS_…. */
+	static const char *const qos_classes[] = {"guaranteed", "burstable", "besteffort", NULL};
 	for (uint32_t i = 0; i < N_QOS; i++)
 		s->sched_qos[i] = SCHEDCLASS_NONE;
 	int32_t r = schedclass_read(h, &s->memory, s->section, &s->sched);
-	return r ? r : read_sched_rules(h, s);
+	if (!r)
+		r = read_namespaces(h, s, "namespaceSchedulingClasses", false, &s->sched_ns);
+	rp_cfg map = section_get(h, s->section, "podQoSSchedulingClasses");
+	for (uint32_t i = 0; !r && i < h->config->count(h->ctx, map); i++) {
+		const char *key = h->config->key(h->ctx, map, i);
+		int qos = section_word(qos_classes, key);
+		rp_cfg node = h->config->item(h->ctx, map, i);
+		r = qos >= 0 ? read_class(h, s, node, false, &s->sched_qos[qos])
+			     : modhost_fail_at(h, node, -RP_EINVAL,
+					       "unknown QoS class \"%s\": expected besteffort, "
+					       "burstable or guaranteed",
+					       key);
+	}
+	return r;
 }
-
-/* ---- memory policies ------------------------------------------------------------------------- */
 
 static int32_t read_mempolicies(const struct modhost *h, struct settings *s)
 {
-	rp_cfg map = section_get(h, s->section, "namespaceMemoryPolicyClasses");
-	uint32_t n = h->config->count(h->ctx, map);
 	int32_t r = mempolicy_read(h, &s->memory, s->section, &s->mempolicies);
-	s->mempolicy_ns = blocks_alloc(&s->memory, n, sizeof *s->mempolicy_ns);
-	if (!r && !s->mempolicy_ns)
-		r = modhost_no_memory(h);
-	for (; !r && s->n_mempolicy_ns < n; s->n_mempolicy_ns++) {
-		struct sched_rule *rule = &s->mempolicy_ns[s->n_mempolicy_ns];
-		rp_cfg node = h->config->item(h->ctx, map, s->n_mempolicy_ns);
-		const char *name = h->config->text(h->ctx, node, "");
-		rule->namespace = h->config->key(h->ctx, map, s->n_mempolicy_ns);
-		rule->class = mempolicy_find(&s->mempolicies, name);
-		if (rule->class == MEMPOLICY_NONE)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "unknown memory policy class \"%s\"", name);
-	}
-	return r;
+	return r ? r
+		 : read_namespaces(h, s, "namespaceMemoryPolicyClasses", true, &s->mempolicy_ns);
 }
 
 /* ---- CPU classes ----------------------------------------------------------------------------- */

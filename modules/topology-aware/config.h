@@ -25,9 +25,12 @@
 
 enum overflow { OVERFLOW_RESERVED, OVERFLOW_REFUSE };
 
-struct sched_rule {
-	const char *namespace;
-	int32_t class;
+struct namespace_classes {
+	struct {
+		const char *namespace;
+		int32_t class;
+	} * list;
+	uint32_t n;
 };
 
 struct settings {
@@ -51,10 +54,7 @@ struct settings {
 	enum overflow overflow;
 	struct schedclasses sched;
 	struct mempolicies mempolicies;
-	struct sched_rule *mempolicy_ns; /* memory policies by namespace */
-	uint32_t n_mempolicy_ns;
-	struct sched_rule *sched_ns;
-	uint32_t n_sched_ns;
+	struct namespace_classes sched_ns, mempolicy_ns;
 	int32_t sched_qos[N_QOS];
 	struct cpuclass_defs *classes; /* CPU classes; NULL: none */
 	/* CPU class indices, or CPUCLASS_NONE */

@@ -175,77 +175,50 @@ int32_t ta_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* Values of a pool that are reported as metrics. */
-enum {
-	CPU_CAPACITY,
-	CPU_SHARED,
-	CPU_ASSIGNED,
-	CPU_AVAILABLE,
-	MEM_CAPACITY,
-	MEM_ASSIGNED,
-	MEM_AVAILABLE,
-	CONTAINERS,
-	SHARED_CONTAINERS,
-	N_MEASURES
-};
-
+/* The values of a pool that are reported as metrics, in the order of report_measure(). */
 static const struct {
 	const char *name, *help;
 	bool with_cpus, with_mems;
-} measures[N_MEASURES] = {
-	[CPU_CAPACITY] = {"policy_topologyaware_zone_cpu_capacity_cores", "CPUs of the pool.", true,
-			  true},
-	[CPU_SHARED] = {"policy_topologyaware_zone_cpu_shared_capacity_cores",
-			"CPUs of the pool that are shared or reserved.", false, false},
-	[CPU_ASSIGNED] = {"policy_topologyaware_zone_cpu_shared_assigned_cores",
-			  "Shared CPU granted to containers of this pool.", false, false},
-	[CPU_AVAILABLE] = {"policy_topologyaware_zone_cpu_shared_available_cores",
-			   "Shared CPU that can still be granted.", false, false},
-	[MEM_CAPACITY] = {"policy_topologyaware_zone_mem_capacity_bytes",
-			  "Bytes of memory near the pool.", false, true},
-	[MEM_ASSIGNED] = {"policy_topologyaware_zone_mem_assigned_bytes",
-			  "Bytes of memory near the pool granted to containers.", false, true},
-	[MEM_AVAILABLE] = {"policy_topologyaware_zone_mem_available_bytes",
-			   "Bytes of memory near the pool that can still be granted.", false, true},
-	[CONTAINERS] = {"policy_topologyaware_zone_containers", "Containers placed in this pool.",
-			false, false},
-	[SHARED_CONTAINERS] = {"policy_topologyaware_zone_shared_containers",
-			       "Containers of the pool with a grant of shared CPU.", false, false},
+} measures[] = {
+	{"policy_topologyaware_zone_cpu_capacity_cores", "CPUs of the pool.", true, true},
+	{"policy_topologyaware_zone_cpu_shared_capacity_cores",
+	 "CPUs of the pool that are shared or reserved.", false, false},
+	{"policy_topologyaware_zone_cpu_shared_assigned_cores",
+	 "Shared CPU granted to containers of this pool.", false, false},
+	{"policy_topologyaware_zone_cpu_shared_available_cores",
+	 "Shared CPU that can still be granted.", false, false},
+	{"policy_topologyaware_zone_mem_capacity_bytes", "Bytes of memory near the pool.", false,
+	 true},
+	{"policy_topologyaware_zone_mem_assigned_bytes",
+	 "Bytes of memory near the pool granted to containers.", false, true},
+	{"policy_topologyaware_zone_mem_available_bytes",
+	 "Bytes of memory near the pool that can still be granted.", false, true},
+	{"policy_topologyaware_zone_containers", "Containers placed in this pool.", false, false},
+	{"policy_topologyaware_zone_shared_containers",
+	 "Containers of the pool with a grant of shared CPU.", false, false},
 };
-
-static uint32_t count_sharers(const struct pool *pool)
-{
-	uint32_t n = 0;
-	for (const struct grant *g = pool->grants; g; g = g->pool_next)
-		n += g->portion != 0;
-	return n;
-}
+#define N_MEASURES (sizeof measures / sizeof *measures)
 
 static double report_measure(const struct rp_plan *p, uint32_t id, uint32_t what)
 {
 	const struct pool *pool = &p->pools[id];
 	memalloc_mask mask = tree_memory(pool, MEMALLOC_ALL_TYPES);
-	switch (what) {
-	case CPU_CAPACITY:
-		return pool->n_cpus;
-	case CPU_SHARED:
-		return pool->n_sharable + pool->n_reserved;
-	case CPU_ASSIGNED:
-		return (double)(pool->shared_own + pool->reserved_own) / 1000;
-	case CPU_AVAILABLE:
-		return (double)ledger_room(p, id, true) / 1000;
-	case MEM_CAPACITY:
-		return (double)memalloc_capacity(p->mem, mask);
-	case MEM_ASSIGNED:
-		return (double)memalloc_usage(p->mem, mask);
-	case MEM_AVAILABLE:
-		return (double)memalloc_available(p->mem, mask);
-	case CONTAINERS:
-		return pool->n_grants[GRANT_NORMAL] + pool->n_grants[GRANT_RESERVED] +
-		       pool->n_grants[GRANT_PRESERVE];
-	default:
-		return count_sharers(pool);
-	}
+	uint32_t n_sharers = 0;
+	for (const struct grant *g = pool->grants; g; g = g->pool_next)
+		n_sharers += g->portion != 0;
+	const double values[N_MEASURES] = {
+		pool->n_cpus,
+		pool->n_sharable + pool->n_reserved,
+		(double)(pool->shared_own + pool->reserved_own) / 1000,
+		(double)ledger_room(p, id, true) / 1000,
+		(double)memalloc_capacity(p->mem, mask),
+		(double)memalloc_usage(p->mem, mask),
+		(double)memalloc_available(p->mem, mask),
+		pool->n_grants[GRANT_NORMAL] + pool->n_grants[GRANT_RESERVED] +
+			pool->n_grants[GRANT_PRESERVE],
+		n_sharers,
+	};
+	return values[what];
 }
 
 static void measure_pool(const struct rp_plan *p, const struct rp_metric_sink *sink, uint32_t what,

@@ -18,7 +18,8 @@ static bool shares_cpus(const struct grant *g)
 	return g->type == GRANT_NORMAL && (g->portion > 0 || !g->exclusive);
 }
 
-void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset *ret)
+/* Returns the current CPUs of a grant. */
+static void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset *ret)
 {
 	const struct pool *pool = &p->pools[g->pool];
 	if (g->type == GRANT_RESERVED)

@@ -27,8 +27,6 @@ int32_t stage_others(struct rp_instance *inst, rp_txn txn, rp_ctr except);
  * stage_others().
  */
 int32_t stage_note_moves(struct rp_instance *inst);
-/* Returns the current CPUs of a grant. */
-void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset *ret);
 
 /* ---- saved records --------------------------------------------------------------------------- */
 

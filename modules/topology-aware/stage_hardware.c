@@ -14,15 +14,22 @@
 #define CLASS_KEY "cpu-class" TA_DOMAIN
 #define CLASSES_COOKIE UINT64_C(0xc1a55) /* timer cookie */
 
-/* ---- scheduling classes ---------------------------------------------------------------------- */
+/* ---- scheduling classes and memory policies -------------------------------------------------- */
+
+static int32_t class_of_namespace(const struct namespace_classes *classes,
+				  const struct rp_ctr_info *info, int32_t fallback)
+{
+	for (uint32_t i = 0; i < classes->n; i++)
+		if (strcmp(classes->list[i].namespace, info->pod_namespace) == 0)
+			return classes->list[i].class;
+	return fallback;
+}
 
 static int32_t find_sched(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	const struct settings *s = &inst->plan->settings;
 	int32_t class = info->qos < N_QOS ? s->sched_qos[info->qos] : SCHEDCLASS_NONE;
-	for (uint32_t i = s->n_sched_ns; i-- > 0;)
-		if (strcmp(s->sched_ns[i].namespace, info->pod_namespace) == 0)
-			class = s->sched_ns[i].class;
+	class = class_of_namespace(&s->sched_ns, info, class);
 	return schedclass_annotated(&inst->h, &s->sched, info->ctr, class);
 }
 
@@ -34,15 +41,10 @@ int32_t classes_stage_sched(struct rp_instance *inst, rp_txn txn, const struct r
 				&inst->plan->settings.sched.list[r->sched]);
 }
 
-/* ---- memory policies ------------------------------------------------------------------------- */
-
 int32_t classes_stage_mempolicy(struct rp_instance *inst, rp_txn txn, const struct request *r)
 {
 	const struct settings *s = &inst->plan->settings;
-	int32_t class = MEMPOLICY_NONE;
-	for (uint32_t i = 0; i < s->n_mempolicy_ns; i++)
-		if (strcmp(s->mempolicy_ns[i].namespace, r->info.pod_namespace) == 0)
-			class = s->mempolicy_ns[i].class;
+	int32_t class = class_of_namespace(&s->mempolicy_ns, &r->info, MEMPOLICY_NONE);
 	return mempolicy_stage(&inst->h, txn, r->info.ctr, &s->mempolicies, class);
 }
 

@@ -88,20 +88,19 @@ static struct grant *grant_of(const struct request *r, const struct record *rec)
 }
 
 /*
- * Fills a memory request for the saved zone. Adopted containers have no saved zone and get the
+ * Fills a memory request for an earlier zone. Adopted containers have no earlier zone and get the
  * memory of their pool.
  */
-static bool memory_of(const struct rp_plan *p, const struct request *r, const struct record *rec,
-		      struct memalloc_request *ret)
+static bool memory_of(const struct rp_plan *p, const struct request *r, uint32_t pool, int64_t size,
+		      memalloc_mask zone, struct memalloc_request *ret)
 {
-	if (!memory_request(p, r, rec->pool, ret))
-		return false;
-	ret->size = rec->kept.mem_size;
-	if (!rec->zone)
-		return true;
-	ret->nodes = rec->zone;
-	ret->types = memalloc_types(p->mem, rec->zone);
-	return true;
+	bool any = memory_request(p, r, pool, ret);
+	ret->size = size;
+	if (zone) {
+		ret->nodes = zone;
+		ret->types = memalloc_types(p->mem, zone);
+	}
+	return any;
 }
 
 /* Reinstates a saved grant. Returns 1, 0 if the container has to be placed, or an error. */
@@ -111,7 +110,7 @@ static int32_t sync_reinstate(struct rp_instance *inst, const struct request *r,
 	const struct rp_plan *p = inst->plan;
 	struct memalloc_request req;
 	memalloc_mask zone;
-	if (!cpus_fit(p, rec) || !memory_of(p, r, rec, &req))
+	if (!cpus_fit(p, rec) || !memory_of(p, r, rec->pool, rec->kept.mem_size, rec->zone, &req))
 		return 0;
 	int32_t e = ledger_reserve(inst, 1);
 	if (e)
@@ -418,13 +417,10 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 static int32_t put_back(struct rp_instance *inst, const struct request *r, struct grant *g,
 			memalloc_mask zone)
 {
-	const struct memalloc *m = inst->plan->mem;
+	const struct rp_plan *p = inst->plan;
 	struct memalloc_request req;
-	(void)memory_request(inst->plan, r, inst->plan->root, &req);
-	req.size = g->mem_size;
-	req.nodes = zone;
-	req.types = memalloc_types(m, zone);
-	if (zone && memalloc_allocate(inst->plan->mem, &req, &zone))
+	(void)memory_of(p, r, p->root, g->mem_size, zone, &req);
+	if (zone && memalloc_allocate(p->mem, &req, &zone))
 		g->flags &= (uint16_t)~GRANT_MEMORY;
 	ledger_add(inst, g);
 	return stage_note_moves(inst);
