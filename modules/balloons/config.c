@@ -308,26 +308,21 @@ static int32_t check_type(const struct modhost *h, const struct type *t)
 	return check_composite(h, t);
 }
 
-static int32_t find_sched(const struct modhost *h, const struct rp_plan *p, struct type *t)
+static int32_t find_type_classes(const struct modhost *h, const struct rp_plan *p, struct type *t)
 {
-	const char *name = section_text(h, t->at, "schedulingClass", "");
+	rp_cfg at = section_get(h, t->at, "schedulingClass");
+	const char *name = h->config->text(h->ctx, at, ""), *kind = "scheduling";
 	t->sched = schedclass_find(&p->scheds, name);
-	if (*name && t->sched == SCHEDCLASS_NONE)
-		return modhost_fail_at(h, section_get(h, t->at, "schedulingClass"), -RP_EINVAL,
-				       "balloon type %s: unknown scheduling class \"%s\"", t->name,
-				       name);
-	return 0;
-}
-
-static int32_t find_mempolicy(const struct modhost *h, const struct rp_plan *p, struct type *t)
-{
-	const char *name = section_text(h, t->at, "memoryPolicyClass", "");
-	t->mempolicy = mempolicy_find(&p->mempolicies, name);
-	if (*name && t->mempolicy == MEMPOLICY_NONE)
-		return modhost_fail_at(h, section_get(h, t->at, "memoryPolicyClass"), -RP_EINVAL,
-				       "balloon type %s: unknown memory policy class \"%s\"",
-				       t->name, name);
-	return 0;
+	if (!*name || t->sched != SCHEDCLASS_NONE) {
+		at = section_get(h, t->at, "memoryPolicyClass");
+		name = h->config->text(h->ctx, at, "");
+		kind = "memory policy";
+		t->mempolicy = mempolicy_find(&p->mempolicies, name);
+		if (!*name || t->mempolicy != MEMPOLICY_NONE)
+			return 0;
+	}
+	return modhost_fail_at(h, at, -RP_EINVAL, "balloon type %s: unknown %s class \"%s\"",
+			       t->name, kind, name);
 }
 
 static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at, struct type *t)
@@ -353,9 +348,7 @@ static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at, 
 	if (!r)
 		r = read_type_loads(h, p, t);
 	if (!r)
-		r = find_sched(h, p, t);
-	if (!r)
-		r = find_mempolicy(h, p, t);
+		r = find_type_classes(h, p, t);
 	if (!r)
 		r = read_parts(h, p, t);
 	return r ? r : check_type(h, t);

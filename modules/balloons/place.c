@@ -26,7 +26,9 @@ bool choose_untouched(struct rp_instance *inst, const struct rp_ctr_info *info)
 	return i >= 0;
 }
 
-int32_t choose_fail(struct choice *c, int32_t code, const char *fmt, ...)
+/* Writes the message to c->error and returns code. */
+__attribute__((format(printf, 3, 4))) static int32_t choose_fail(struct choice *c, int32_t code,
+								 const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);

@@ -28,9 +28,6 @@ struct choice {
  * or a namespace with another member; is alone in its balloon; no reason. */
 enum tie { TIE_GROUP, TIE_POD, TIE_SPACE, TIE_OWN, TIE_NONE };
 
-/* Writes the message to c->error and returns code. */
-int32_t choose_fail(struct choice *c, int32_t code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 /* Returns true if the configuration or an annotation excludes the container from the policy. */
 bool choose_untouched(struct rp_instance *inst, const struct rp_ctr_info *info);
 /* Chooses the balloon type of a container. Returns 0, or -RP_EINVAL with c->error set, as the

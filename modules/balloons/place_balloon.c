@@ -373,13 +373,6 @@ static void place_balloon_drain(struct state *s, struct balloon *b)
 		place_balloon_drain(s, b->parts[i]);
 }
 
-void balloon_delete(struct state *s, struct balloon *b)
-{
-	state_save_free(s);
-	place_balloon_drain(s, b);
-	state_remove_balloon(s, b);
-}
-
 int32_t balloon_shrink(struct state *s, struct balloon *b, const char **why)
 {
 	if (!b->n_members)
@@ -400,7 +393,9 @@ int32_t balloon_emptied(struct state *s, struct balloon *b)
 {
 	const char *why = "";
 	if (state_count(s, b->type) > (uint64_t)b->type->min_balloons) {
-		balloon_delete(s, b);
+		state_save_free(s);
+		place_balloon_drain(s, b);
+		state_remove_balloon(s, b);
 		return 0;
 	}
 	int32_t r = balloon_resize(s, b, 0, &why);

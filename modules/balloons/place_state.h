@@ -157,7 +157,6 @@ int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const c
  * minCPUs can cause. Returns 0 or -RP_ENOMEM.
  */
 int32_t balloon_shrink(struct state *s, struct balloon *b, const char **why);
-void balloon_delete(struct state *s, struct balloon *b);
 /* Creates the balloons that minBalloons requires, highest allocator priority first. */
 int32_t balloon_precreate(struct state *s);
 /* Deletes a balloon without members, or shrinks it if minBalloons requires the balloon. */

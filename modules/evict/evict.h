@@ -53,10 +53,9 @@ int64_t evict_by_usage(int64_t cap, int64_t used, int64_t threshold_percent, int
 int64_t evict_by_allocatable(int64_t allocatable, int64_t request, int64_t threshold_percent,
 			     int64_t lower_percent);
 
-/* Classes of overcommitted resources; EVICT_LENT is their number. */
-
-/* Classes of overcommitted resources. */
+/* Classes of overcommitted resources, and the names of the resources. */
 enum { EVICT_BATCH, EVICT_MID, EVICT_LENT };
+extern const char *const evict_lent_names[EVICT_LENT][RP_NR_AMOUNTS];
 
 struct evict_pod {
 	rp_pod pod;

@@ -17,7 +17,7 @@
 #define LIST_MAX 512u /* limit of the list of rules, bytes */
 #define ALL_FEATURES ((1u << EVICT_RULES) - 1)
 
-static const char *const lent_names[EVICT_LENT][RP_NR_AMOUNTS] = {
+const char *const evict_lent_names[EVICT_LENT][RP_NR_AMOUNTS] = {
 	[EVICT_BATCH] = {KOORD_BATCH_CPU, KOORD_BATCH_MEMORY},
 	[EVICT_MID] = {"kubernetes.io/mid-cpu", "kubernetes.io/mid-memory"},
 };
@@ -97,7 +97,8 @@ static void add_spec(const struct modhost *h, struct evict_pod *p)
 			continue;
 		for (uint32_t c = 0; c < EVICT_LENT; c++)
 			for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
-				p->request[c][k] += pods_amount(h, requests, lent_names[c][k]);
+				p->request[c][k] +=
+					pods_amount(h, requests, evict_lent_names[c][k]);
 	}
 }
 
@@ -160,7 +161,8 @@ static void look_at(void *arg, rp_ctr ctr)
 	}
 	for (uint32_t c = 0; c < EVICT_LENT; c++)
 		for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
-			if (!h->cache->extended(h->ctx, ctr, lent_names[c][k], &request, &limit))
+			if (!h->cache->extended(h->ctx, ctr, evict_lent_names[c][k], &request,
+						&limit))
 				p->request[c][k] += request;
 }
 

@@ -144,11 +144,8 @@ static void withdraw_others(struct deciding *d)
 
 static int64_t rounds_lent(const struct modhost *h, uint32_t class, uint32_t amount)
 {
-	static const char *const names[EVICT_LENT][RP_NR_AMOUNTS] = {
-		[EVICT_BATCH] = {KOORD_BATCH_CPU, KOORD_BATCH_MEMORY},
-		[EVICT_MID] = {"kubernetes.io/mid-cpu", "kubernetes.io/mid-memory"}};
 	int64_t v;
-	return h->node->allocatable(h->ctx, names[class][amount], &v) ? RP_NOT_SET : v;
+	return h->node->allocatable(h->ctx, evict_lent_names[class][amount], &v) ? RP_NOT_SET : v;
 }
 
 static bool knows_node(const struct modhost *h)

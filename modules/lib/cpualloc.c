@@ -70,8 +70,10 @@ static uint64_t cpualloc_pack(uint64_t tag, uint64_t x, uint64_t y, uint64_t z)
 	return ((tag << FIELD_BITS | x) << FIELD_BITS | y) << FIELD_BITS | z;
 }
 
-uint64_t cpualloc_prio_key(enum cpualloc_prio prefer, uint32_t n, const uint32_t have[3],
-			   bool plain)
+/* Returns a number for the comparison of sets by their CPUs of each priority; smaller is better. n
+ * is the number of CPUs wanted; 0: more preferred CPUs are better without limit. */
+static uint64_t cpualloc_prio_key(enum cpualloc_prio prefer, uint32_t n, const uint32_t have[3],
+				  bool plain)
 {
 	uint32_t high = have[CPUALLOC_HIGH], normal = have[CPUALLOC_NORMAL],
 		 low = have[CPUALLOC_LOW];

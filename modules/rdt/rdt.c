@@ -8,6 +8,7 @@
 
 #include "modules/rdt/rdt.h"
 #include <nri-rp/lib/section.h>
+#include <nri-rp/lib/text.h>
 
 #define CLASS_KEY "rdtclass.resource-policy.nri.io"
 /* value of the annotation that selects the class of the container's QoS */
@@ -470,26 +471,13 @@ static void rdt_stop(struct rp_instance *inst)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* Escapes a label value for the exposition format. */
-static void rdt_quote(const char *text, char *buf, size_t size)
-{
-	size_t n = 0;
-	for (; *text && n + 3 < size; text++) {
-		if (*text == '"' || *text == '\\')
-			buf[n++] = '\\';
-		buf[n++] = *text;
-	}
-	buf[n] = '\0';
-}
-
 static void put_reading(const struct rp_metric_sink *sink, const struct rdt_reading *v)
 {
-	char class[2 * RDT_NAME_MAX], monitor[2 * RDT_NAME_MAX], labels[5 * RDT_NAME_MAX];
-	rdt_quote(v->class[0] ? v->class : RDT_ROOT_CLASS, class, sizeof class);
-	rdt_quote(v->monitor, monitor, sizeof monitor);
-	(void)snprintf(labels, sizeof labels,
-		       "rdt_class=\"%s\",rdt_mon_group=\"%s\",cache_id=\"%u\"", class, monitor,
-		       v->cache_id);
+	struct text o = {0};
+	text_label(&o, "rdt_class", v->class[0] ? v->class : RDT_ROOT_CLASS);
+	text_label(&o, "rdt_mon_group", v->monitor);
+	text_label_number(&o, "cache_id", v->cache_id);
+	const char *labels = text_of(&o);
 	if (v->has[0])
 		sink->gauge(sink->ctx, "l3_llc_occupancy_bytes", "Cache in use by a group.", labels,
 			    (double)v->value[0]);
@@ -499,6 +487,7 @@ static void put_reading(const struct rp_metric_sink *sink, const struct rdt_read
 	if (v->has[2])
 		sink->counter(sink->ctx, "l3_mbm_bytes_total", "Memory traffic.", labels,
 			      (double)v->value[2]);
+	text_fini(&o);
 }
 
 /* Reports the figures of the last reading. Each scrape starts the next reading; without scrapes

@@ -100,10 +100,5 @@ static inline bool span_within(const struct span *s, const uint64_t *mask, const
 	return true;
 }
 
-/* Returns a number for the comparison of sets by their CPUs of each priority; smaller is better. n
- * is the number of CPUs wanted; 0: more preferred CPUs are better without limit. */
-uint64_t cpualloc_prio_key(enum cpualloc_prio prefer, uint32_t n, const uint32_t have[3],
-			   bool plain);
-
 /* Updates the tables derived from the priorities. */
 void cpualloc_rank(struct cpualloc *a);
