@@ -34,23 +34,6 @@ int pluginmsg_pack_grants(struct arena *a, const struct grant_list *list, struct
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static int copy_pairs(struct arena *a, Agent__Pair *const *from, size_t n,
-		      Resourceplugin__TextEntry ***ret, size_t *ret_n)
-{
-	Resourceplugin__TextEntry *list = arena_array(a, n + 1, sizeof *list);
-	*ret = arena_array(a, n + 1, sizeof **ret);
-	if (!list || !*ret)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		resourceplugin__text_entry__init(&list[i]);
-		list[i].key = from[i]->key;
-		list[i].value = from[i]->value;
-		(*ret)[i] = &list[i];
-	}
-	*ret_n = n;
-	return 0;
-}
-
 static int copy_hint(struct arena *a, const Agent__Hint *from, Resourceplugin__TopologyHint *ret)
 {
 	resourceplugin__topology_hint__init(ret);
@@ -78,10 +61,9 @@ static int fill_asked(struct arena *a, const Agent__PluginRequest *pod, const Ag
 	ret->amount.key = w->resource;
 	ret->amount.value = w->amount;
 	ret->amounts[0] = &ret->amount;
-	int r = copy_pairs(a, pod->labels, pod->n_labels, &ret->labels, &ret->n_labels);
+	int r = PB_COPY_LIST(a, pod, ret, labels, resourceplugin__text_entry);
 	if (!r)
-		r = copy_pairs(a, pod->annotations, pod->n_annotations, &ret->annotations,
-			       &ret->n_annotations);
+		r = PB_COPY_LIST(a, pod, ret, annotations, resourceplugin__text_entry);
 	return r || !w->hint ? r : copy_hint(a, w->hint, &ret->hint);
 }
 
@@ -262,17 +244,6 @@ static int take_cdi(struct arena *a, const char *value, Grants__Grant *g)
 	return 0;
 }
 
-static Grants__Pair *pair_of(struct arena *a, const Resourceplugin__TextEntry *e)
-{
-	Grants__Pair *pair = arena_zero(a, Grants__Pair);
-	if (!pair)
-		return NULL;
-	grants__pair__init(pair);
-	pair->key = e->key;
-	pair->value = e->value;
-	return pair;
-}
-
 static int cmp_entries(const void *a, const void *b)
 {
 	const Resourceplugin__TextEntry *x = *(Resourceplugin__TextEntry *const *)a;
@@ -291,53 +262,31 @@ static void sort_entries(Resourceplugin__TextEntry **list, size_t n)
 static int take_pairs(struct arena *a, const Resourceplugin__ResourceAllocationInfo *info,
 		      Grants__Grant *g)
 {
-	g->env = arena_array(a, info->n_envs + 1, sizeof *g->env);
-	g->annotations = arena_array(a, info->n_annotations + 1, sizeof *g->annotations);
-	g->cdi = arena_array(a, GRANT_ITEMS_MAX, sizeof *g->cdi);
-	if (!g->env || !g->annotations || !g->cdi)
-		return -ENOMEM;
+	size_t n = 0;
 	sort_entries(info->envs, info->n_envs);
 	sort_entries(info->annotations, info->n_annotations);
-	for (size_t i = 0; i < info->n_envs; i++)
-		if (!(g->env[g->n_env++] = pair_of(a, info->envs[i])))
-			return -ENOMEM;
-	for (size_t i = 0; i < info->n_annotations; i++) {
+	g->cdi = arena_array(a, GRANT_ITEMS_MAX, sizeof *g->cdi);
+	int r = g->cdi ? pb_copy_list(a, &grants__pair__descriptor, info->envs, info->n_envs,
+				      &g->env, &g->n_env)
+		       : -ENOMEM;
+	if (!r)
+		r = PB_COPY_LIST(a, info, g, annotations, grants__pair);
+	for (size_t i = 0; !r && i < info->n_annotations; i++) {
 		const Resourceplugin__TextEntry *e = info->annotations[i];
-		int r = 0;
 		if (str_has_prefix(e->key, CDI_PREFIX))
 			r = take_cdi(a, e->value, g);
-		else if (!(g->annotations[g->n_annotations++] = pair_of(a, e)))
-			r = -ENOMEM;
-		if (r)
-			return r;
+		else
+			g->annotations[n++] = g->annotations[i];
 	}
-	return 0;
+	g->n_annotations = n;
+	return r;
 }
 
 static int take_mounts(struct arena *a, const Resourceplugin__ResourceAllocationInfo *info,
 		       Grants__Grant *g)
 {
-	Grants__Mount *mounts = arena_array(a, info->n_mounts + 1, sizeof *mounts);
-	Grants__Device *devices = arena_array(a, info->n_devices + 1, sizeof *devices);
-	g->mounts = arena_array(a, info->n_mounts + 1, sizeof *g->mounts);
-	g->devices = arena_array(a, info->n_devices + 1, sizeof *g->devices);
-	if (!mounts || !devices || !g->mounts || !g->devices)
-		return -ENOMEM;
-	for (size_t i = 0; i < info->n_mounts; i++) {
-		grants__mount__init(&mounts[i]);
-		mounts[i].container_path = info->mounts[i]->container_path;
-		mounts[i].host_path = info->mounts[i]->host_path;
-		mounts[i].read_only = info->mounts[i]->read_only;
-		g->mounts[g->n_mounts++] = &mounts[i];
-	}
-	for (size_t i = 0; i < info->n_devices; i++) {
-		grants__device__init(&devices[i]);
-		devices[i].container_path = info->devices[i]->container_path;
-		devices[i].host_path = info->devices[i]->host_path;
-		devices[i].permissions = info->devices[i]->permissions;
-		g->devices[g->n_devices++] = &devices[i];
-	}
-	return 0;
+	int r = PB_COPY_LIST(a, info, g, mounts, grants__mount);
+	return r ? r : PB_COPY_LIST(a, info, g, devices, grants__device);
 }
 
 static int take_grant(struct arena *a, const Resourceplugin__AllocationEntry *e,

@@ -10,7 +10,6 @@
 #define BLOCKIO_ANNOTATION "io.kubernetes.cri.blockio-class"
 #define PERMISSIONS_ALL "rwm"
 
-/* Allocates a message from the arena and initialises it. */
 /* An entry of a text map; protobuf-c generates the same layout for all maps of texts. */
 struct entry {
 	ProtobufCMessage base;
@@ -31,23 +30,6 @@ static struct entry *entry_new(struct arena *a, const ProtobufCMessageDescriptor
 	e->key = (char *)(uintptr_t)key;
 	e->value = (char *)(uintptr_t)value;
 	return e;
-}
-
-/* Copies a map to entries of another type. */
-static int map_copy(struct arena *a, const ProtobufCMessageDescriptor *type, const void *from,
-		    size_t n, void *ret)
-{
-	struct entry *const *list = from;
-	struct entry **out = arena_array(a, n + 1, sizeof *out);
-	if (!out)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		out[i] = entry_new(a, type, list[i]->key, list[i]->value);
-		if (!out[i])
-			return -ENOMEM;
-	}
-	memcpy(ret, &out, sizeof out);
-	return 0;
 }
 
 /* Sets key to value; value NULL: removes the key. map and n are members of a message. */
@@ -106,6 +88,10 @@ int cri_annotate_container(struct arena *a, Cri__ContainerConfig *config, const 
 
 /* ---- conversion from CRI to NRI -------------------------------------------------------------- */
 
+#define COPY_LABELS(arena, from, to, type)                                                         \
+	(PB_COPY_LIST(arena, from, to, labels, type##__labels_entry) ||                            \
+	 PB_COPY_LIST(arena, from, to, annotations, type##__annotations_entry))
+
 #define OPTIONAL(arena, to, type, prefix, v)                                                       \
 	do {                                                                                       \
 		(to) = PB_NEW(arena, type, prefix);                                                \
@@ -146,23 +132,6 @@ static Nri__LinuxMemory *memory_of(struct arena *a, const Cri__Resources *from)
 	return memory;
 }
 
-static int hugepages_of(struct arena *a, const Cri__Resources *from, Nri__LinuxResources *to)
-{
-	to->hugepage_limits =
-		arena_array(a, from->n_hugepage_limits + 1, sizeof *to->hugepage_limits);
-	if (!to->hugepage_limits)
-		return -ENOMEM;
-	for (size_t i = 0; i < from->n_hugepage_limits; i++) {
-		Nri__HugepageLimit *limit = PB_NEW(a, Nri__HugepageLimit, nri__hugepage_limit);
-		if (!limit)
-			return -ENOMEM;
-		limit->page_size = from->hugepage_limits[i]->page_size;
-		limit->limit = from->hugepage_limits[i]->limit;
-		to->hugepage_limits[to->n_hugepage_limits++] = limit;
-	}
-	return 0;
-}
-
 Nri__LinuxResources *cri_resources(struct arena *a, const Cri__Resources *from)
 {
 	Nri__LinuxResources *to = PB_NEW(a, Nri__LinuxResources, nri__linux_resources);
@@ -170,12 +139,10 @@ Nri__LinuxResources *cri_resources(struct arena *a, const Cri__Resources *from)
 		return NULL;
 	to->cpu = cpu_of(a, from);
 	to->memory = memory_of(a, from);
-	if (!to->cpu || !to->memory || hugepages_of(a, from, to) ||
-	    map_copy(a, &nri__linux_resources__unified_entry__descriptor, from->unified,
-		     from->n_unified, &to->unified))
-		return NULL;
-	to->n_unified = from->n_unified;
-	return to;
+	bool ok = to->cpu && to->memory &&
+		  !PB_COPY_LIST(a, from, to, hugepage_limits, nri__hugepage_limit) &&
+		  !PB_COPY_LIST(a, from, to, unified, nri__linux_resources__unified_entry);
+	return ok ? to : NULL;
 }
 
 static Nri__PodSandbox *pod_of(struct arena *a, const char *id, const Cri__PodMetadata *metadata,
@@ -203,14 +170,8 @@ Nri__PodSandbox *cri_pod(struct arena *a, const char *id, const Cri__PodConfig *
 	const Cri__LinuxPod *lnx = config->lnx;
 	Nri__PodSandbox *pod =
 		pod_of(a, id, config->metadata, handler, lnx ? lnx->cgroup_parent : "");
-	if (!pod ||
-	    map_copy(a, &nri__pod_sandbox__labels_entry__descriptor, config->labels,
-		     config->n_labels, &pod->labels) ||
-	    map_copy(a, &nri__pod_sandbox__annotations_entry__descriptor, config->annotations,
-		     config->n_annotations, &pod->annotations))
+	if (!pod || COPY_LABELS(a, config, pod, nri__pod_sandbox))
 		return NULL;
-	pod->n_labels = config->n_labels;
-	pod->n_annotations = config->n_annotations;
 	if (lnx && lnx->overhead) {
 		pod->lnx->pod_overhead = cri_resources(a, lnx->overhead);
 		if (!pod->lnx->pod_overhead)
@@ -239,15 +200,7 @@ Nri__PodSandbox *cri_listed_pod(struct arena *a, const Cri__ListedPod *listed, c
 {
 	Nri__PodSandbox *pod =
 		pod_of(a, cri_pod_id(listed), listed->metadata, listed->runtime_handler, parent);
-	if (!pod ||
-	    map_copy(a, &nri__pod_sandbox__labels_entry__descriptor, listed->labels,
-		     listed->n_labels, &pod->labels) ||
-	    map_copy(a, &nri__pod_sandbox__annotations_entry__descriptor, listed->annotations,
-		     listed->n_annotations, &pod->annotations))
-		return NULL;
-	pod->n_labels = listed->n_labels;
-	pod->n_annotations = listed->n_annotations;
-	return pod;
+	return pod && !COPY_LABELS(a, listed, pod, nri__pod_sandbox) ? pod : NULL;
 }
 
 /* Returns resources and oom_score_adj. */
@@ -309,19 +262,6 @@ static int add_mounts(struct arena *a, const Cri__ContainerConfig *config, Nri__
 	return to->mounts ? 0 : -ENOMEM;
 }
 
-static int add_cdi(struct arena *a, const Cri__ContainerConfig *config, Nri__Container *to)
-{
-	to->cdi_devices = arena_array(a, config->n_cdi_devices + 1, sizeof *to->cdi_devices);
-	for (size_t i = 0; to->cdi_devices && i < config->n_cdi_devices; i++) {
-		Nri__CDIDevice *d = PB_NEW(a, Nri__CDIDevice, nri__cdidevice);
-		if (!d)
-			return -ENOMEM;
-		d->name = config->cdi_devices[i]->name;
-		to->cdi_devices[to->n_cdi_devices++] = d;
-	}
-	return to->cdi_devices ? 0 : -ENOMEM;
-}
-
 Nri__Container *cri_container(struct arena *a, const char *id, const char *pod_id,
 			      const Cri__ContainerConfig *config)
 {
@@ -335,16 +275,10 @@ Nri__Container *cri_container(struct arena *a, const char *id, const char *pod_i
 	c->state = NRI__CONTAINER_STATE__CONTAINER_UNKNOWN; /* not created yet */
 	c->args = words_of(a, config, &c->n_args);
 	c->lnx = linux_of(a, config->lnx ? config->lnx->resources : NULL);
-	if (!c->args || !c->lnx || add_env(a, config, c) || add_mounts(a, config, c) ||
-	    add_cdi(a, config, c) ||
-	    map_copy(a, &nri__container__labels_entry__descriptor, config->labels, config->n_labels,
-		     &c->labels) ||
-	    map_copy(a, &nri__container__annotations_entry__descriptor, config->annotations,
-		     config->n_annotations, &c->annotations))
-		return NULL;
-	c->n_labels = config->n_labels;
-	c->n_annotations = config->n_annotations;
-	return c;
+	bool ok = c->args && c->lnx && !add_env(a, config, c) && !add_mounts(a, config, c) &&
+		  !PB_COPY_LIST(a, config, c, cdi_devices, nri__cdidevice) &&
+		  !COPY_LABELS(a, config, c, nri__container);
+	return ok ? c : NULL;
 }
 
 Nri__Container *cri_listed_container(struct arena *a, const char *pod_id,
@@ -362,15 +296,7 @@ Nri__Container *cri_listed_container(struct arena *a, const char *pod_id,
 	c->state = ctr->state ? NRI__CONTAINER_STATE__CONTAINER_RUNNING
 			      : NRI__CONTAINER_STATE__CONTAINER_CREATED;
 	c->lnx = linux_of(a, resources);
-	if (!c->lnx ||
-	    map_copy(a, &nri__container__labels_entry__descriptor, ctr->labels, ctr->n_labels,
-		     &c->labels) ||
-	    map_copy(a, &nri__container__annotations_entry__descriptor, ctr->annotations,
-		     ctr->n_annotations, &c->annotations))
-		return NULL;
-	c->n_labels = ctr->n_labels;
-	c->n_annotations = ctr->n_annotations;
-	return c;
+	return c->lnx && !COPY_LABELS(a, ctr, c, nri__container) ? c : NULL;
 }
 
 const char *cri_container_id(const Cri__ListedContainer *ctr)

@@ -40,3 +40,12 @@ static inline ProtobufCAllocator pb_arena(struct arena *arena)
 		ProtobufCAllocator alloc_ = pb_arena(arena);                                       \
 		(arena) ? prefix##__unpack(&alloc_, size, data) : NULL;                            \
 	})
+
+/* Copies a list of messages to one of another type with the same fields, which share their texts.
+ * ret: the member of a message for the list. -ENOMEM. */
+int pb_copy_list(struct arena *a, const ProtobufCMessageDescriptor *type, const void *from,
+		 size_t n, void *ret, size_t *ret_n);
+/* Does so for a member that two messages have by the same name. */
+#define PB_COPY_LIST(arena, from, to, member, prefix)                                              \
+	pb_copy_list(arena, &prefix##__descriptor, (from)->member, (from)->n_##member,             \
+		     &(to)->member, &(to)->n_##member)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lib/util/pb.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Returns true if messages of both types have the same fields at the same places. */
+static bool pb_alike(const ProtobufCMessageDescriptor *a, const ProtobufCMessageDescriptor *b)
+{
+	bool alike = a->sizeof_message == b->sizeof_message && a->n_fields == b->n_fields;
+	for (unsigned i = 0; alike && i < a->n_fields; i++)
+		alike = a->fields[i].type == b->fields[i].type &&
+			a->fields[i].label == b->fields[i].label &&
+			a->fields[i].offset == b->fields[i].offset;
+	return alike;
+}
+
+int pb_copy_list(struct arena *a, const ProtobufCMessageDescriptor *type, const void *from,
+		 size_t n, void *ret, size_t *ret_n)
+{
+	const ProtobufCMessage *const *list = from;
+	ProtobufCMessage **out = arena_array(a, n + 1, sizeof *out);
+	for (size_t i = 0; out && i < n; i++) {
+		assert(pb_alike(list[i]->descriptor, type));
+		out[i] = arena_alloc(a, type->sizeof_message);
+		if (!out[i])
+			return -ENOMEM;
+		memcpy(out[i], list[i], type->sizeof_message);
+		*out[i] = (ProtobufCMessage){.descriptor = type};
+	}
+	memcpy(ret, &out, sizeof out);
+	*ret_n = n;
+	return out ? 0 : -ENOMEM;
+}
