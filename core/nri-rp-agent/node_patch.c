@@ -366,15 +366,14 @@ void wishes_seen(struct wishes *w, json_t *node)
 struct wishes *wishes_new(struct kube *k, const char *node)
 {
 	struct wishes *w = calloc(1, sizeof *w);
-	_free_ char *path = str_printf("/api/v1/nodes/%s", node);
 	const struct writer_config config = {.what = "labels, annotations and taints",
 					     .method = "PATCH",
-					     .path = path,
+					     .path = str_printf("/api/v1/nodes/%s", node),
 					     .content_type = KUBE_MERGE_PATCH,
 					     .interval_ms = WISHES_INTERVAL_MS,
 					     .versioned = true};
-	if (!w || !path) {
-		free(w);
+	if (!w) {
+		free(config.path);
 		return NULL;
 	}
 	w->kube = k;

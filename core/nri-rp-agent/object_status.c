@@ -36,7 +36,7 @@ static struct writer *open_writer(struct verdicts *v, const char *path)
 {
 	const struct writer_config config = {.what = "status of the configuration",
 					     .method = "PATCH",
-					     .path = path,
+					     .path = strdup(path),
 					     .content_type = KUBE_MERGE_PATCH,
 					     .interval_ms = INTERVAL_MS,
 					     .ends_with_it = true};

@@ -270,7 +270,6 @@ int published_take(struct published *n, const Agent__PublishedRequest *m)
 static struct writer *open_writer(struct kube *k, const char *content_type, char *path,
 				  uint32_t interval_ms, struct published *n)
 {
-	_free_ char *owned = path;
 	const struct writer_config config = {
 		.what = n ? "extended resources" : "NodeResourceTopology",
 		.method = "PATCH",
@@ -281,7 +280,7 @@ static struct writer *open_writer(struct kube *k, const char *content_type, char
 		.written = n ? capacity_written : NULL,
 		.arg = n,
 	};
-	return owned ? writer_new(k, &config) : NULL;
+	return writer_new(k, &config);
 }
 
 struct published *published_new(struct kube *k, const char *name)

@@ -330,7 +330,6 @@ static struct writer *readiness_writer(struct kube *k, const char *what, const c
 				       void (*written)(const struct kube_answer *answer, void *arg),
 				       struct readiness *r)
 {
-	_free_ char *owned = path;
 	const struct writer_config config = {.what = what,
 					     .method = "PATCH",
 					     .path = path,
@@ -339,7 +338,7 @@ static struct writer *readiness_writer(struct kube *k, const char *what, const c
 					     .versioned = written != NULL,
 					     .written = written,
 					     .arg = r};
-	return owned ? writer_new(k, &config) : NULL;
+	return writer_new(k, &config);
 }
 
 struct readiness *readiness_new(struct kube *k, struct link *l, const char *node)

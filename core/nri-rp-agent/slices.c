@@ -279,11 +279,10 @@ static void slices_written(const struct kube_answer *answer, void *arg)
 
 static struct writer *slices_writer(struct slices *s, const char *method, const char *query)
 {
-	_free_ char *path = str_printf(PATH "/%s%s", s->name, query);
 	const struct writer_config config = {
 		.what = "ResourceSlice",
 		.method = method,
-		.path = path,
+		.path = str_printf(PATH "/%s%s", s->name, query),
 		.content_type = *query ? KUBE_APPLY_PATCH : KUBE_JSON,
 		.interval_ms = SLICES_INTERVAL_MS,
 		.missing = MISSING,
@@ -291,7 +290,7 @@ static struct writer *slices_writer(struct slices *s, const char *method, const 
 		.written = slices_written,
 		.arg = s,
 	};
-	return path ? writer_new(s->kube, &config) : NULL;
+	return writer_new(s->kube, &config);
 }
 
 void slices_withdraw(struct slices *s)

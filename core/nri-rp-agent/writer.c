@@ -13,12 +13,7 @@
 
 struct writer {
 	struct kube *kube;
-	const char *what, *missing;
-	char *method, *path, *content_type;
-	uint32_t interval_ms;
-	bool ends_with_it, versioned;
-	void (*written)(const struct kube_answer *answer, void *arg);
-	void *arg;
+	struct writer_config config;
 	char *wanted; /* content to be written; NULL: nothing to write */
 	bool wanted_again; /* `wanted` was replaced while it was being written */
 	struct kube_call *call;
@@ -40,43 +35,44 @@ static void writer_wrote(const struct kube_answer *answer, void *arg)
 	struct writer *w = arg;
 	bool denied = answer->error == -EACCES || answer->error == -ENOENT;
 	/* the caller sees the newer version, or the removal, through its watch */
-	bool overtaken = answer->error == -EEXIST || (answer->error == -ENOENT && w->ends_with_it);
-	const bool at_once = answer->error == -EEXIST && w->versioned;
-	const bool missing = answer->error == -ENOENT && !overtaken && w->missing;
-	_free_ char *text =
-		str_printf("%s%s%s", answer->text, missing ? "; " : "", missing ? w->missing : "");
+	bool overtaken =
+		answer->error == -EEXIST || (answer->error == -ENOENT && w->config.ends_with_it);
+	const bool at_once = answer->error == -EEXIST && w->config.versioned;
+	const bool missing = answer->error == -ENOENT && !overtaken && w->config.missing;
+	_free_ char *text = str_printf("%s%s%s", answer->text, missing ? "; " : "",
+				       missing ? w->config.missing : "");
 	const char *said = text ? text : answer->text;
 	w->call = NULL;
 	if (answer->error && !overtaken && answer->error != w->last_error)
 		log_warning("%s", said);
 	w->last_error = answer->error;
-	kube_set_problem(w->kube, w->path, answer->error && !overtaken ? said : NULL);
+	kube_set_problem(w->kube, w->config.path, answer->error && !overtaken ? said : NULL);
 	if ((!answer->error || overtaken || answer->error == -EINVAL) && !w->wanted_again) {
 		free(w->wanted);
 		w->wanted = NULL;
 	}
 	if (!answer->error) {
 		kube_backoff_reset(&w->backoff);
-		kube_set_written(w->kube, w->what);
+		kube_set_written(w->kube, w->config.what);
 	}
-	w->next_ms = clock_ms() + (at_once ? 0 : w->interval_ms);
+	w->next_ms = clock_ms() + (at_once ? 0 : w->config.interval_ms);
 	w->wanted_again = false;
 	if (w->wanted)
 		writer_later(w, denied ? clock_ms() + kube_backoff_denied_ms(&w->backoff)
 				: answer->error && !at_once
 					? clock_ms() + kube_backoff_next_ms(&w->backoff)
 					: w->next_ms);
-	if (w->written)
-		w->written(answer, w->arg);
+	if (w->config.written)
+		w->config.written(answer, w->config.arg);
 }
 
 static void write_now(void *arg)
 {
 	struct writer *w = arg;
 	const struct kube_request request = {
-		.method = w->method,
-		.path = w->path,
-		.content_type = w->content_type,
+		.method = w->config.method,
+		.path = w->config.path,
+		.content_type = w->config.content_type,
 		.body = w->wanted,
 		.done = writer_wrote,
 		.arg = w,
@@ -113,21 +109,14 @@ bool writer_writing(const struct writer *w)
 struct writer *writer_new(struct kube *k, const struct writer_config *config)
 {
 	struct writer *w = calloc(1, sizeof *w);
-	if (!w)
+	if (!w) {
+		free(config->path);
 		return NULL;
+	}
 	w->kube = k;
-	w->what = config->what;
-	w->missing = config->missing;
-	w->ends_with_it = config->ends_with_it;
-	w->versioned = config->versioned;
-	w->interval_ms = config->interval_ms;
-	w->written = config->written;
-	w->arg = config->arg;
-	w->method = strdup(config->method);
-	w->path = strdup(config->path);
-	w->content_type = strdup(config->content_type);
+	w->config = *config;
 	w->timer = loop_timer_new(kube_loop(k), write_now, w);
-	return w->method && w->path && w->content_type && w->timer ? w : writer_free(w);
+	return w->config.path && w->timer ? w : writer_free(w);
 }
 
 struct writer *writer_free(struct writer *w)
@@ -136,9 +125,7 @@ struct writer *writer_free(struct writer *w)
 		return NULL;
 	kube_cancel(w->call);
 	loop_timer_free(w->timer);
-	free(w->method);
-	free(w->path);
-	free(w->content_type);
+	free(w->config.path);
 	free(w->wanted);
 	free(w);
 	return NULL;

@@ -13,7 +13,8 @@ struct writer;
 
 struct writer_config {
 	const char *what; /* constant text for people */
-	const char *method, *path, *content_type; /* parts of the request; copied */
+	const char *method, *content_type; /* parts of the request; constants */
+	char *path; /* malloc'd, and freed with the writer; NULL: no memory */
 	uint32_t interval_ms; /* minimum time between two writes */
 	const char *missing; /* advice if the server does not have the kind; a constant, or NULL */
 	bool ends_with_it; /* drop the write if the object does not exist */
@@ -23,7 +24,8 @@ struct writer_config {
 	void *arg;
 };
 
-struct writer *writer_new(struct kube *k, const struct writer_config *config); /* NULL: no memory */
+/* Takes over the path, also on failure. NULL: no memory. */
+struct writer *writer_new(struct kube *k, const struct writer_config *config);
 struct writer *writer_free(struct writer *w); /* accepts NULL; returns NULL */
 /* Sets the content to write; equal content is written again, too. Returns 0 or -ENOMEM. */
 int writer_put(struct writer *w, const char *body);

@@ -377,42 +377,30 @@ static int cgroup_files_widen(struct writing *w, const char *cgroup, const void 
 	return put_at(w, cgroup, wanted->file, text);
 }
 
-struct narrowing {
+/* A walk over the cgroups below one, with cgroup v1. */
+struct walk {
 	struct writing *w;
 	const struct wanted_set *wanted;
 	const char *cgroup;
 	unsigned depth;
 };
 
-/* Writes the union of the present set and the wanted one. */
-static int put_both(struct writing *w, const char *cgroup, const struct wanted_set *wanted)
-{
-	char text[RP_IDSET_TEXT_MAX];
-	struct rp_idset has, both;
-	if (read_ids(w->c, cgroup, wanted->file, ids_max(wanted->file), &has))
-		return 0;
-	rp_idset_or(&both, rp_ids_of(&has), wanted->ids);
-	(void)rp_ids_format(rp_ids_of(&both), text, sizeof text);
-	return put_at(w, cgroup, wanted->file, text);
-}
-
-static int make_way(const char *name, void *arg);
-
-/* Widens cgroups below the container to the union of the old and the new set (v1), because a child
- * can only be moved to ids that its parent already has. Works from the container downwards. */
-static int make_way_below(struct writing *w, const char *cgroup, const struct wanted_set *wanted,
-			  unsigned depth)
+static int cgroup_files_below(struct writing *w, const char *cgroup,
+			      const struct wanted_set *wanted, unsigned depth,
+			      int (*fn)(const char *name, void *arg))
 {
 	char folder[CGROUP_PATH_MAX];
-	struct narrowing n = {w, wanted, cgroup, depth};
+	struct walk walk = {w, wanted, cgroup, depth};
 	if (w->c->unified || !depth || !cgroup_folder(w->c, "cpuset", cgroup, folder))
 		return 0;
-	return fs_list(&w->c->root, folder, make_way, &n);
+	return fs_list(&w->c->root, folder, fn, &walk);
 }
 
+/* Widens cgroups below the container to the union of the old and the new set, because a child can
+ * only be moved to ids that its parent already has. Works from the container downwards. */
 static int make_way(const char *name, void *arg)
 {
-	const struct narrowing *n = arg;
+	const struct walk *n = arg;
 	char cgroup[CGROUP_PATH_MAX];
 	struct rp_idset has;
 	int len = snprintf(cgroup, sizeof cgroup, "%s/%s", n->cgroup, name);
@@ -421,34 +409,22 @@ static int make_way(const char *name, void *arg)
 	    rp_ids_subset(rp_ids_of(&has), n->wanted->ids))
 		/* an entry that is a file, a removed cgroup, or one that needs no change */
 		return 0;
-	int r = put_both(n->w, n->cgroup, n->wanted);
-	return r ? r : make_way_below(n->w, cgroup, n->wanted, n->depth - 1);
+	int r = cgroup_files_widen(n->w, n->cgroup, n->wanted);
+	return r ? r : cgroup_files_below(n->w, cgroup, n->wanted, n->depth - 1, make_way);
 }
 
-static int cgroup_files_narrow(const char *name, void *arg);
-
-/* Narrows the cgroups below a container first (v1): the kernel refuses to narrow a parent while a
- * child has more. */
-static int narrow_below(struct writing *w, const char *cgroup, const struct wanted_set *wanted,
-			unsigned depth)
-{
-	char folder[CGROUP_PATH_MAX];
-	struct narrowing n = {w, wanted, cgroup, depth};
-	if (w->c->unified || !depth || !cgroup_folder(w->c, "cpuset", cgroup, folder))
-		return 0;
-	return fs_list(&w->c->root, folder, cgroup_files_narrow, &n);
-}
-
+/* Narrows the cgroups below a container first: the kernel refuses to narrow a parent while a child
+ * has more. */
 static int cgroup_files_narrow(const char *name, void *arg)
 {
-	const struct narrowing *n = arg;
+	const struct walk *n = arg;
 	char cgroup[CGROUP_PATH_MAX], text[RP_IDSET_TEXT_MAX];
 	struct rp_idset has, both;
 	int len = snprintf(cgroup, sizeof cgroup, "%s/%s", n->cgroup, name);
 	if (len < 0 || len >= (int)sizeof cgroup ||
 	    read_ids(n->w->c, cgroup, n->wanted->file, ids_max(n->wanted->file), &has))
 		return 0; /* an entry that is a file, or a removed cgroup */
-	int r = narrow_below(n->w, cgroup, n->wanted, n->depth - 1);
+	int r = cgroup_files_below(n->w, cgroup, n->wanted, n->depth - 1, cgroup_files_narrow);
 	if (r || rp_ids_subset(rp_ids_of(&has), n->wanted->ids))
 		return r;
 	rp_idset_and(&both, rp_ids_of(&has), n->wanted->ids);
@@ -501,8 +477,8 @@ static int put_set(struct writing *w, const char *top, const char *file, const c
 	const struct wanted_set wanted = {file, rp_ids_of(&set)};
 	int r = make_cpuset(w, top);
 	r = r ? r : each_around(w, top, cgroup_files_widen, &wanted);
-	r = r ? r : make_way_below(w, w->cgroup, &wanted, DEPTH_MAX);
-	r = r ? r : narrow_below(w, w->cgroup, &wanted, DEPTH_MAX);
+	r = r ? r : cgroup_files_below(w, w->cgroup, &wanted, DEPTH_MAX, make_way);
+	r = r ? r : cgroup_files_below(w, w->cgroup, &wanted, DEPTH_MAX, cgroup_files_narrow);
 	r = r ? r : cgroup_files_put(w, file, text);
 	return r ? r : check_effective(w, &wanted);
 }

@@ -185,7 +185,7 @@ def test_samples_of_claims():
         assert of_level['spec']['selectors'] == [{'cel': {'expression': 'device.driver == "{0}" && "level" in device.attributes["{0}"] && '
                                                           'device.attributes["{0}"].level == "{1}"'.format(driver, level)}}]
     samples = sorted((FOLDER / 'dra' / 'samples').glob('*.yaml'))
-    assert [f.stem for f in samples] == ['balloon', 'four-cpus', 'near-gpu', 'rdt']
+    assert [f.stem for f in samples] == ['balloon', 'four-cpus', 'huge-pages', 'near-gpu', 'rdt']
     kinds = {'balloon': 'type', 'rdt': 'class'}
     assert [(c['metadata']['name'], c['spec']['selectors']) for c in others] == [
         ('%s.%s' % (kind, driver), [{'cel': {'expression': 'device.driver == "%s" && "%s" in device.attributes["%s"]' % (driver, key, driver)}}])
@@ -198,11 +198,14 @@ def test_samples_of_claims():
         assert all(r['exactly']['deviceClassName'] in names for r in devices['requests'] if r['name'] != 'gpu')
         if f.stem in kinds:
             continue
+        huge = cpus['exactly']['capacity']['requests'].pop('hugepages2Mi', None)
+        assert bool(huge) == (f.stem == 'huge-pages')
         assert cpus['exactly'] == {'deviceClassName': class_['metadata']['name'], 'capacity': {'requests': {'cpu': '4', 'memory': '8Gi'}}}
         claim, = pod['spec']['resourceClaims']
         assert claim['resourceClaimTemplateName'] == template['metadata']['name']
         parts = [c['resources'] for c in pod['spec']['containers']]
         assert all(part['claims'] == [{'name': claim['name']}] for part in parts)
+        assert [part.get('limits', {}).get('hugepages-2Mi') for part in parts if huge] == [huge for part in parts if huge]
         assert sum(int(part['requests']['cpu']) for part in parts) == 4 and sum(int(part['requests']['memory'][:-2]) for part in parts) == 8
         if len(devices['requests']) > 1:
             assert devices['constraints'] == [{'requests': [r['name'] for r in devices['requests']], 'matchAttribute': attribute}]
