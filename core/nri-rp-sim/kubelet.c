@@ -110,47 +110,34 @@ enum qos kubelet_qos(const struct wants *wants, size_t n)
 	return all ? QOS_GUARANTEED : QOS_BURSTABLE;
 }
 
-/* Returns the resources used while an init container runs: its own and those of the sidecars before
- * it. */
-static int64_t kubelet_do_sum(int64_t *all, int64_t one, bool init)
+/* Sums an amount: that of all containers, or of an init container with the sidecars before it, if it
+ * is larger. A limit is 0 if a container has none. */
+static int64_t kubelet_sum_of(const struct wants *wants, const bool *init, size_t n, size_t offset,
+			      bool limit)
 {
-	int64_t beside = *all + one;
-	if (!init)
-		*all = beside;
-	return init ? beside : 0;
-}
-
-static int64_t kubelet_larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
+	int64_t all = 0, most = 0;
+	for (size_t i = 0; i < n; i++) {
+		const int64_t *one = (const void *)((const char *)&wants[i] + offset);
+		if (limit && !init[i] && !*one)
+			return 0;
+		if (!init[i])
+			all += *one;
+		else if (all + *one > most)
+			most = all + *one;
+	}
+	return all > most ? all : most;
 }
 
 void kubelet_sum(const struct wants *wants, const bool *init, size_t n, struct wants *ret)
 {
-	struct wants all = {0}, most = {0};
-	bool cpu = true, memory = true;
-	for (size_t i = 0; i < n; i++) {
-		const struct wants *w = &wants[i];
-		most.cpu_request =
-			kubelet_larger(most.cpu_request,
-				       kubelet_do_sum(&all.cpu_request, w->cpu_request, init[i]));
-		most.cpu_limit = kubelet_larger(
-			most.cpu_limit, kubelet_do_sum(&all.cpu_limit, w->cpu_limit, init[i]));
-		most.memory_request = kubelet_larger(
-			most.memory_request,
-			kubelet_do_sum(&all.memory_request, w->memory_request, init[i]));
-		most.memory_limit =
-			kubelet_larger(most.memory_limit,
-				       kubelet_do_sum(&all.memory_limit, w->memory_limit, init[i]));
-		cpu = cpu && (init[i] || w->cpu_limit);
-		memory = memory && (init[i] || w->memory_limit);
-	}
+#define SUM(amount, limit) kubelet_sum_of(wants, init, n, offsetof(struct wants, amount), limit)
 	*ret = (struct wants){
-		.cpu_request = kubelet_larger(all.cpu_request, most.cpu_request),
-		.cpu_limit = cpu ? kubelet_larger(all.cpu_limit, most.cpu_limit) : 0,
-		.memory_request = kubelet_larger(all.memory_request, most.memory_request),
-		.memory_limit = memory ? kubelet_larger(all.memory_limit, most.memory_limit) : 0,
+		.cpu_request = SUM(cpu_request, false),
+		.cpu_limit = SUM(cpu_limit, true),
+		.memory_request = SUM(memory_request, false),
+		.memory_limit = SUM(memory_limit, true),
 	};
+#undef SUM
 }
 
 static void own_or(int64_t *amount, int64_t own)

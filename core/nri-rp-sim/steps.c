@@ -599,8 +599,10 @@ int step_check(const json_t *step, struct err *err)
 	if (!name)
 		return err_set(err, -EINVAL, "a step is one word with its argument");
 	const struct step *known = find_step(name);
-	int r = known ? 0 : step_known(name, err);
-	if (!r && known->check)
+	int r = 0;
+	if (!known)
+		r = step_known(name, err);
+	else if (known->check)
 		r = steps_each(json_object_get(step, name), known->check, NULL, NULL, err);
 	return r ? err_prefix(err, "%s: ", name) : 0;
 }
