@@ -110,8 +110,8 @@ enum qos kubelet_qos(const struct wants *wants, size_t n)
 	return all ? QOS_GUARANTEED : QOS_BURSTABLE;
 }
 
-/* Sums an amount: that of all containers, or of an init container with the sidecars before it, if it
- * is larger. A limit is 0 if a container has none. */
+/* Sums an amount: of all containers, or of an init container with the sidecars before it, if
+ * that is larger. A limit is 0 if a container has none. */
 static int64_t kubelet_sum_of(const struct wants *wants, const bool *init, size_t n, size_t offset,
 			      bool limit)
 {
