@@ -120,8 +120,11 @@ static void search_move(struct search *s, uint32_t left, uint32_t unit, uint32_t
  * list that cannot become cheaper than the best one is given up. */
 static void search_step(struct search *s, uint32_t left, uint32_t unit_before, uint32_t after)
 {
-	uint32_t n_short, unit = search_short_unit(s, &n_short);
-	if (n_short > left || (s->found && s->cost + left * s->cheapest >= s->best_cost))
+	uint32_t n_short, unit;
+	if (s->found && s->cost + left * s->cheapest >= s->best_cost)
+		return;
+	unit = search_short_unit(s, &n_short);
+	if (n_short > left)
 		return;
 	if (unit == s->n_units) {
 		search_keep(s);

@@ -133,9 +133,11 @@ struct scoring {
 	double by_best, by_second; /* values of the deciding score; equal: no score decided */
 };
 
+/* Computes the free amounts that the scores of all pools depend on. */
+void score_begin(struct rp_plan *p, const struct request *r);
 /* Compares all pools and returns the best two. The caller calls affinity_weigh() first. */
 void score_pools(struct rp_instance *inst, const struct request *r, struct scoring *ret);
-/* Computes the score of one pool. The caller calls score_pools() first. */
+/* Computes the score of one pool. The caller calls score_begin() or score_pools() first. */
 void score_pool(struct rp_instance *inst, const struct request *r, uint32_t pool,
 		struct score *ret);
 bool score_sufficient(const struct request *r, const struct score *s);

@@ -114,9 +114,8 @@ static int32_t find_moves(struct rp_instance *inst, const struct request *r, uin
 /* Returns the smallest sufficient pool at or below the pool `unit`, or NO_POOL. */
 static uint32_t find_within(struct rp_instance *inst, const struct request *r, uint32_t unit)
 {
-	const struct rp_plan *p = inst->plan;
-	struct scoring all;
-	score_pools(inst, r, &all);
+	struct rp_plan *p = inst->plan;
+	score_begin(p, r);
 	for (uint32_t i = p->pools[unit].first; i <= unit; i++) {
 		struct score s;
 		score_pool(inst, r, i, &s);

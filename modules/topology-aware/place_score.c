@@ -414,15 +414,20 @@ static int place_score_compare(struct compare *c, const struct score *a, const s
 
 /* ---- all pools ------------------------------------------------------------------------------- */
 
-void score_pools(struct rp_instance *inst, const struct request *r, struct scoring *ret)
+void score_begin(struct rp_plan *p, const struct request *r)
 {
-	struct rp_plan *p = inst->plan;
-	struct compare c = compare_for(p, r);
 	for (uint32_t i = 0; i < p->n_mem_groups; i++)
 		p->groups[i].known = false;
 	ledger_rooms(p);
 	if (r->full)
 		ledger_slices(p);
+}
+
+void score_pools(struct rp_instance *inst, const struct request *r, struct scoring *ret)
+{
+	struct rp_plan *p = inst->plan;
+	struct compare c = compare_for(p, r);
+	score_begin(p, r);
 	score_pool(inst, r, 0, &ret->best);
 	ret->second.pool = NO_POOL;
 	ret->rule = "";
