@@ -461,8 +461,9 @@ int fs_list(const struct fs_root *root, const char *path, int (*fn)(const char *
 
 /* ---- changing the real system ---------------------------------------------------------------- */
 
-static int write_all(int fd, const char *data, size_t len)
+int fs_write_all(int fd, const void *bytes, size_t len)
 {
+	const char *data = bytes;
 	while (len) {
 		ssize_t n = write(fd, data, len);
 		if (n < 0 && errno == EINTR)
@@ -488,7 +489,7 @@ static int sync_folder_of(const char *path)
 static int fill_and_rename(int fd, const char *tmp, const char *path, const void *data, size_t len,
 			   mode_t mode, bool sync)
 {
-	int r = write_all(fd, data, len);
+	int r = fs_write_all(fd, data, len);
 	if (r)
 		return r;
 	if (fchmod(fd, mode) < 0 || (sync && fsync(fd) < 0) || rename(tmp, path) < 0)

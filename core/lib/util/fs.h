@@ -73,6 +73,8 @@ int fs_list(const struct fs_root *root, const char *path, int (*fn)(const char *
  */
 int fs_replace(const char *path, const void *data, size_t len, mode_t mode, bool sync,
 	       struct err *err);
+/* Writes all bytes, in several parts if needed. */
+int fs_write_all(int fd, const void *bytes, size_t len);
 /* Removes the temporary files of fs_replace() for `path` that a killed process has left. No other
  * process may be writing the file. Returns their number. */
 unsigned fs_remove_leftovers(const char *path);

@@ -24,10 +24,6 @@
 
 #define LOG_SOURCE "loop"
 
-struct task_queue {
-	struct loop_task *first, **end;
-};
-
 struct loop {
 	struct event_base *base;
 	int wake_fd; /* an eventfd, readable while posts are queued */
@@ -73,38 +69,14 @@ struct call {
 	void *arg;
 };
 
-static void queue_init(struct task_queue *q)
-{
-	q->first = NULL;
-	q->end = &q->first;
-}
-
-static void queue_add(struct task_queue *q, struct loop_task *task)
-{
-	task->next = NULL;
-	*q->end = task;
-	q->end = &task->next;
-}
-
-static struct loop_task *queue_take(struct task_queue *q)
-{
-	struct loop_task *task = q->first;
-	if (!task)
-		return NULL;
-	q->first = task->next;
-	if (!q->first)
-		q->end = &q->first;
-	return task;
-}
-
 static void queue_remove(struct task_queue *q, const struct loop_task *task)
 {
 	struct task_queue all = *q;
 	struct loop_task *t;
-	queue_init(q);
-	while ((t = queue_take(&all)))
+	task_queue_init(q);
+	while ((t = task_queue_take(&all)))
 		if (t != task)
-			queue_add(q, t);
+			task_queue_add(q, t);
 }
 
 static void run_call(void *arg)
@@ -127,7 +99,7 @@ static struct loop_task *call_new(void (*fn)(void *arg), void *arg)
 static void queue_drop_calls(struct task_queue *q)
 {
 	struct loop_task *task;
-	while ((task = queue_take(q)))
+	while ((task = task_queue_take(q)))
 		if (task->fn == run_call)
 			free(task->arg);
 }
@@ -135,7 +107,7 @@ static void queue_drop_calls(struct task_queue *q)
 static struct loop_task *take_posted(struct loop *loop)
 {
 	pthread_mutex_lock(&loop->lock);
-	struct loop_task *task = queue_take(&loop->posted);
+	struct loop_task *task = task_queue_take(&loop->posted);
 	pthread_mutex_unlock(&loop->lock);
 	return task;
 }
@@ -168,7 +140,7 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 void loop_post_task(struct loop *loop, struct loop_task *task)
 {
 	pthread_mutex_lock(&loop->lock);
-	queue_add(&loop->posted, task);
+	task_queue_add(&loop->posted, task);
 	pthread_mutex_unlock(&loop->lock);
 	wake_up(loop);
 }
@@ -204,7 +176,7 @@ static void on_deferral(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	bool more = true;
-	while (more && !loop->stopped && (task = queue_take(q))) {
+	while (more && !loop->stopped && (task = task_queue_take(q))) {
 		more = &task->next != last;
 		task->fn(task->arg);
 	}
@@ -218,7 +190,7 @@ static void on_deferral(evutil_socket_t fd, short what, void *arg)
 void loop_defer_task(struct loop *loop, struct loop_task *task)
 {
 	assert(!loop->abandoned);
-	queue_add(&loop->deferred, task);
+	task_queue_add(&loop->deferred, task);
 	activate_deferral(loop);
 }
 
@@ -269,8 +241,8 @@ struct loop *loop_new(void)
 	if (!loop)
 		return NULL;
 	event_set_log_callback(log_event_message);
-	queue_init(&loop->posted);
-	queue_init(&loop->deferred);
+	task_queue_init(&loop->posted);
+	task_queue_init(&loop->deferred);
 	sigemptyset(&loop->blocked);
 	pthread_mutex_init(&loop->lock, NULL);
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

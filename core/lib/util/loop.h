@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct loop;
@@ -67,6 +68,36 @@ struct loop_task {
 	void (*fn)(void *arg);
 	void *arg;
 };
+
+/* Queue of tasks, for the loop and for workers. */
+struct task_queue {
+	struct loop_task *first, **end;
+};
+
+static inline void task_queue_init(struct task_queue *q)
+{
+	q->first = NULL;
+	q->end = &q->first;
+}
+
+static inline void task_queue_add(struct task_queue *q, struct loop_task *task)
+{
+	task->next = NULL;
+	*q->end = task;
+	q->end = &task->next;
+}
+
+/* Removes and returns the oldest task; NULL: the queue is empty. */
+static inline struct loop_task *task_queue_take(struct task_queue *q)
+{
+	struct loop_task *task = q->first;
+	if (!task)
+		return NULL;
+	q->first = task->next;
+	if (!q->first)
+		q->end = &q->first;
+	return task;
+}
 
 /* Queues a task, which may be reused or freed as soon as its fn has been entered. [any thread] */
 void loop_post_task(struct loop *loop, struct loop_task *task);

@@ -19,15 +19,11 @@
 #include "core/lib/util/worker.h"
 
 struct job {
-	struct job *next;
+	struct loop_task task; /* place in a queue; its function is not used */
 	int (*run)(void *arg);
 	void (*done)(void *arg, int result);
 	void *arg;
 	int result;
-};
-
-struct job_queue {
-	struct job *first, **end;
 };
 
 struct worker {
@@ -36,7 +32,7 @@ struct worker {
 	pthread_t thread;
 	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t wanted;
-	struct job_queue submitted, finished;
+	struct task_queue submitted, finished;
 	bool started, stopping;
 	bool left; /* worker_free_within() gave up: results are no longer reported */
 	bool told; /* the task `tell` is queued at the loop */
@@ -45,29 +41,11 @@ struct worker {
 	char crash_stack[CRASH_STACK];
 };
 
-static void queue_add(struct job_queue *q, struct job *job)
-{
-	job->next = NULL;
-	*q->end = job;
-	q->end = &job->next;
-}
-
-static struct job *queue_take(struct job_queue *q)
-{
-	struct job *job = q->first;
-	if (!job)
-		return NULL;
-	q->first = job->next;
-	if (!q->first)
-		q->end = &q->first;
-	return job;
-}
-
 static void run_jobs(struct worker *w)
 {
 	pthread_mutex_lock(&w->lock);
 	for (;;) {
-		struct job *job = queue_take(&w->submitted);
+		struct job *job = (struct job *)task_queue_take(&w->submitted);
 		if (!job) {
 			if (w->stopping)
 				break;
@@ -81,7 +59,7 @@ static void run_jobs(struct worker *w)
 			free(job);
 			break;
 		}
-		queue_add(&w->finished, job);
+		task_queue_add(&w->finished, &job->task);
 		if (!w->told) {
 			w->told = true;
 			loop_post_task(w->loop, &w->tell);
@@ -114,15 +92,14 @@ static void on_told(void *arg)
 {
 	struct worker *w = arg;
 	pthread_mutex_lock(&w->lock);
-	struct job *job = w->finished.first;
-	w->finished.first = NULL;
-	w->finished.end = &w->finished.first;
+	struct loop_task *task = w->finished.first;
+	task_queue_init(&w->finished);
 	w->told = false;
 	pthread_mutex_unlock(&w->lock);
-	while (job) {
-		struct job *next = job->next;
-		finish_job(w, job);
-		job = next;
+	while (task) {
+		struct loop_task *next = task->next;
+		finish_job(w, (struct job *)task);
+		task = next;
 	}
 }
 
@@ -133,8 +110,8 @@ struct worker *worker_new(struct loop *loop, const char *name)
 		return NULL;
 	w->loop = loop;
 	(void)snprintf(w->name, sizeof w->name, "%s", name);
-	w->submitted.end = &w->submitted.first;
-	w->finished.end = &w->finished.first;
+	task_queue_init(&w->submitted);
+	task_queue_init(&w->finished);
 	w->tell = (struct loop_task){NULL, on_told, w};
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wanted, NULL);
@@ -173,7 +150,7 @@ int worker_submit(struct worker *w, int (*run)(void *arg), void (*done)(void *ar
 	pthread_mutex_lock(&w->lock);
 	int r = w->stopping ? -ESHUTDOWN : w->started ? 0 : start_thread(w);
 	if (!r) {
-		queue_add(&w->submitted, job);
+		task_queue_add(&w->submitted, &job->task);
 		atomic_fetch_add(&w->n_pending, 1);
 		pthread_cond_signal(&w->wanted);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rpd/host/trial_frame.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "core/lib/util/fs.h"
 
 #define FRAME_MAGIC 0x7472696cu
 
@@ -17,21 +17,6 @@ struct frame {
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-static int send_bytes(int fd, const void *data, size_t size)
-{
-	const uint8_t *p = data;
-	while (size) {
-		ssize_t n = write(fd, p, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EPIPE;
-		p += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 int frame_send(int fd, int code, const struct err *err, const struct buf *data, size_t data_max)
 {
 	const char *text = code < 0 ? err_text(err, code) : "";
@@ -39,11 +24,11 @@ int frame_send(int fd, int code, const struct err *err, const struct buf *data, 
 			  .code = code,
 			  .text_size = (uint32_t)strlen(text),
 			  .data_size = buf_len(data)};
-	int r = send_bytes(fd, &f, sizeof f);
+	int r = fs_write_all(fd, &f, sizeof f);
 	if (r || f.data_size > data_max)
 		return r;
-	r = send_bytes(fd, text, f.text_size);
-	return r || !f.data_size ? r : send_bytes(fd, buf_bytes(data), f.data_size);
+	r = fs_write_all(fd, text, f.text_size);
+	return r || !f.data_size ? r : fs_write_all(fd, buf_bytes(data), f.data_size);
 }
 
 /* ---- in the parent --------------------------------------------------------------------------- */
