@@ -42,6 +42,13 @@ static const char *c_pod_annotation(void *ctx, rp_pod pod, const char *key)
 	return host_cache_service.pod_annotation(ctx, pod, key);
 }
 
+static void c_pod_annotations(void *ctx, rp_pod pod, const char *const *keys, uint32_t n,
+			      const char **ret)
+{
+	for (uint32_t i = 0; i < n; i++)
+		ret[i] = c_pod_annotation(ctx, pod, keys[i]);
+}
+
 COVER_OUT(cache, mount, (void *ctx, rp_ctr ctr, uint32_t index, struct rp_mount_info *out), ctx,
 	  ctr, index, out)
 COVER_OUT(cache, device, (void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_info *out), ctx,
@@ -102,6 +109,7 @@ const struct rp_host_cache shim_cache = {
 	.get_pod = c_get_pod,
 	.annotation = c_annotation,
 	.pod_annotation = c_pod_annotation,
+	.pod_annotations = c_pod_annotations,
 	.mount = cover_mount,
 	.device = cover_device,
 	.set_cpus = cover_set_cpus,

@@ -202,7 +202,11 @@ static int32_t policy_event(struct rp_instance *inst, rp_txn txn, const struct r
 		memset(&told.data, SHIM_POISON, sizeof told - offsetof(struct rp_event, data));
 		told.size = offsetof(struct rp_event, data);
 	}
-	JUDGE(judge_policy, c, "event", c->policy->event(c->real, txn, &told));
+	struct begun b = shim_module_begin(c, "event");
+	int32_t result = c->policy->event(c->real, txn, &told);
+	if (result == RP_IGNORED && ev->type == RP_EVENT_STARTED)
+		result = 0;
+	return shim_module_judge_policy(c, b, result);
 }
 
 static int32_t policy_rolled_back(struct rp_instance *inst)

@@ -409,6 +409,9 @@ struct rp_host_cache {
 	 * past the last one. */
 	int32_t (*node_hugepages)(void *ctx, uint32_t node, uint32_t index,
 				  struct rp_hugepages_info *out);
+	/* Stores for each of n keys what pod_annotation() returns. */
+	void (*pod_annotations)(void *ctx, rp_pod pod, const char *const *keys, uint32_t n,
+				const char **ret);
 };
 
 #define RP_DATA_DIR "/.nri-resource-policy"

@@ -44,6 +44,8 @@ extern "C" {
 
 /* Result of rolled_back(): the policy's tables may be wrong, the host must call sync(). */
 #define RP_RESYNC 1
+/* Result of event(). [since 1.3] */
+#define RP_IGNORED 1
 
 #define RP_EVENT_STARTED 1u /* object: the container that has started */
 /* CPUs or memory nodes went online or offline; the topology service already shows the new
@@ -111,7 +113,8 @@ struct rp_policy {
 	/* Releases the resources of a container that has ended. Must accept containers that were
 	 * never placed, and may be called twice for one container. */
 	int32_t (*release)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
-	/* Optional. Handles an event, see RP_EVENT_…. */
+	/* Optional. Handles an event, see RP_EVENT_…. RP_IGNORED for RP_EVENT_STARTED means
+	 * that the policy does nothing about such events: the host need not send more of them. */
 	int32_t (*event)(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev);
 	/* Optional. Called after the host has dropped the transaction of the last callback with
 	 * everything staged in it. Returns 0 if the policy has restored its tables, or RP_RESYNC to

@@ -238,6 +238,8 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 	if (ev->type == RP_EVENT_TOPOLOGY)
 		return new_machine(inst, txn);
 	const struct life_ops *ops = l->ops;
+	if (ev->type == RP_EVENT_STARTED && !ops->started && !ops->part)
+		return RP_IGNORED;
 	int32_t r = life_do_begin(inst, txn);
 	if (r)
 		return r;

@@ -89,20 +89,22 @@ int32_t admit_load(struct rp_instance *inst)
 	return r;
 }
 
-/* Moves the grant of an earlier sandbox of the same pod to the new one. */
+/* Moves the grant of the earliest sandbox of the same pod to the new one. */
 static int32_t take_over(struct rp_instance *inst, rp_txn txn, const struct rp_pod_info *pod,
 			 uint64_t uid, struct record *ret)
 {
 	const struct modhost *h = &inst->h;
-	struct entry *e;
-	for (uint32_t at = 0; (e = table_of_uid(inst, uid, &at));) {
+	struct entry *first = NULL;
+	for (struct entry *e = NULL; (e = table_of_uid(inst, uid, e));) {
 		struct rp_pod_info other = {.size = sizeof other};
-		if (h->cache->get_pod(h->ctx, e->pod, &other) || strcmp(other.uid, pod->uid) != 0)
-			continue;
-		*ret = e->is;
-		return e->is.role == ROLE_MAIN ? 0 : admit_drop(inst, txn, e);
+		if (!h->cache->get_pod(h->ctx, e->pod, &other) && !strcmp(other.uid, pod->uid) &&
+		    (!first || e->number < first->number))
+			first = e;
 	}
-	return 0;
+	if (!first)
+		return 0;
+	*ret = first->is;
+	return first->is.role == ROLE_MAIN ? 0 : admit_drop(inst, txn, first);
 }
 
 /* Returns true if an earlier grant of a shared pod suffices, so that no search is necessary. */

@@ -15,18 +15,70 @@
 #define BIND_RESULT_KEY DOMAIN "numa_bind_result"
 #define AGGREGATED_KEY "pod.kubernetes.io/pod-aggregated-requests"
 
+enum key {
+	KEY_LEVEL,
+	KEY_MEMORY,
+	KEY_CPU,
+	KEY_BIND_RESULT,
+	KEY_NUMA_NUMBER,
+	KEY_NUMA_IDS,
+	KEY_NUMA_BINDING,
+	KEY_NUMA_EXCLUSIVE,
+	KEY_RSS_OVERUSE,
+	KEY_OOM_PRIORITY,
+	KEY_NUMA_SHARE,
+	KEY_ALIGN_SOCKET,
+	KEY_EVEN,
+	KEY_PAIRING,
+	KEY_BURST_POLICY,
+	KEY_BURST_PERCENT,
+	KEY_BURST_THRESHOLD,
+	KEY_SUPPRESSION,
+	KEY_POOL,
+	N_KEYS
+};
+
+/* Keys of annotations. Those of enhancements are followed by their spelling with the domain. */
+#define FULL(key) key, key
+#define SHORT(key) key, DOMAIN key
+static const char *const ask_keys[2 * N_KEYS] = {
+	FULL(LEVEL_KEY),
+	FULL(MEMORY_KEY),
+	FULL(CPU_KEY),
+	FULL(BIND_RESULT_KEY),
+	FULL(DOMAIN "numa_number"),
+	FULL(DOMAIN "numa_ids"),
+	SHORT("numa_binding"),
+	SHORT("numa_exclusive"),
+	SHORT("rss_overuse_threshold"),
+	SHORT("oom_priority"),
+	SHORT("numa_share"),
+	SHORT("align_by_socket"),
+	SHORT("distribute_evenly_across_numa"),
+	SHORT("full_pcpus_pairing"),
+	SHORT("cpu_burst_policy"),
+	SHORT("cpu_burst_percent"),
+	SHORT("cpu_burst_threshold"),
+	SHORT("suppression_tolerance_rate"),
+	SHORT("cpuset_pool"),
+};
+
+static const char *key_name(enum key key)
+{
+	return ask_keys[2 * key];
+}
+
 /* An enhancement of a pod: the JSON of its annotation, else separate annotations, else defaults of
  * the configuration. */
 struct enhancement {
 	struct rp_instance *inst;
-	rp_pod pod;
+	const char *texts[2 * N_KEYS]; /* values of the annotations in ask_keys */
 	rp_cfg json;
 };
 
-static int32_t open_json(struct rp_instance *inst, rp_pod pod, const char *key, rp_cfg *ret)
+static int32_t open_json(struct rp_instance *inst, const char *key, const char *text, rp_cfg *ret)
 {
 	const struct modhost *h = &inst->h;
-	const char *text = h->cache->pod_annotation(h->ctx, pod, key);
 	int32_t r = 0;
 	*ret = NULL;
 	if (!text)
@@ -41,36 +93,37 @@ static int32_t open_json(struct rp_instance *inst, rp_pod pod, const char *key, 
 	return r;
 }
 
-static const char *ask_get(const struct enhancement *e, const char *key)
+/* Returns the value of an annotation; NULL: the pod has none. */
+static const char *ask_text(const struct enhancement *e, enum key key)
 {
-	const struct modhost *h = &e->inst->h;
-	char full[128] = DOMAIN;
-	for (uint32_t i = 0; i < h->config->count(h->ctx, e->json); i++)
-		if (!strcmp(h->config->key(h->ctx, e->json, i), key))
-			return h->config->text(h->ctx, h->config->item(h->ctx, e->json, i), "");
-	const char *text = h->cache->pod_annotation(h->ctx, e->pod, key);
-	if (!text && strncmp(key, DOMAIN, strlen(DOMAIN)) != 0) {
-		memcpy(full + sizeof DOMAIN - 1, key, strlen(key) + 1);
-		text = h->cache->pod_annotation(h->ctx, e->pod, full);
-	}
-	return text ? text : plan_default(h, e->inst->plan, key);
+	return e->texts[2 * key] ? e->texts[2 * key] : e->texts[2 * key + 1];
 }
 
-static bool ask_is(const struct enhancement *e, const char *key, const char *value)
+static const char *ask_get(const struct enhancement *e, enum key key)
+{
+	const struct modhost *h = &e->inst->h;
+	for (uint32_t i = 0; e->json && i < h->config->count(h->ctx, e->json); i++)
+		if (!strcmp(h->config->key(h->ctx, e->json, i), key_name(key)))
+			return h->config->text(h->ctx, h->config->item(h->ctx, e->json, i), "");
+	const char *text = ask_text(e, key);
+	return text ? text : plan_default(h, e->inst->plan, key_name(key));
+}
+
+static bool ask_is(const struct enhancement *e, enum key key, const char *value)
 {
 	const char *text = ask_get(e, key);
 	return text && !strcmp(text, value);
 }
 
-static int32_t ask_bad(struct rp_instance *inst, const char *key, const char *value,
+static int32_t ask_bad(struct rp_instance *inst, enum key key, const char *value,
 		       const char *expected)
 {
-	return modhost_fail(&inst->h, -RP_EINVAL, "annotation %s: \"%.64s\": expected %s", key,
-			    value, expected);
+	return modhost_fail(&inst->h, -RP_EINVAL, "annotation %s: \"%.64s\": expected %s",
+			    key_name(key), value, expected);
 }
 
 /* Parses a number of at least 0. */
-static int32_t read_number(struct rp_instance *inst, const char *key, const char *text, int64_t max,
+static int32_t read_number(struct rp_instance *inst, enum key key, const char *text, int64_t max,
 			   int64_t *ret)
 {
 	char *end;
@@ -85,8 +138,7 @@ static int32_t read_number(struct rp_instance *inst, const char *key, const char
 	return 0;
 }
 
-static int32_t read_nodes(struct rp_instance *inst, const char *key, const char *text,
-			  uint64_t *ret)
+static int32_t read_nodes(struct rp_instance *inst, enum key key, const char *text, uint64_t *ret)
 {
 	struct rp_idset set;
 	if (rp_idset_parse(&set, text, NODES_MAX) || rp_ids_empty(rp_ids_of(&set)))
@@ -98,49 +150,49 @@ static int32_t read_nodes(struct rp_instance *inst, const char *key, const char 
 }
 
 /* Notes a key that pods may set, but that this policy does not support. */
-static void look_for(const struct enhancement *e, const char *key, struct ask *a)
+static void look_for(const struct enhancement *e, enum key key, struct ask *a)
 {
 	uint32_t n = 0;
 	while (a->not_followed[n])
 		n++;
 	if (ask_get(e, key))
-		a->not_followed[n] = key;
+		a->not_followed[n] = key_name(key);
 }
 
 static int32_t read_memory(struct enhancement *e, struct ask *a)
 {
-	int32_t r = open_json(e->inst, e->pod, MEMORY_KEY, &e->json);
+	int32_t r = open_json(e->inst, MEMORY_KEY, ask_text(e, KEY_MEMORY), &e->json);
 	if (r)
 		return r;
-	if (ask_is(e, "numa_binding", "true"))
+	if (ask_is(e, KEY_NUMA_BINDING, "true"))
 		a->flags |= ASK_BOUND;
-	if (a->level == LEVEL_DEDICATED && ask_is(e, "numa_exclusive", "true"))
+	if (a->level == LEVEL_DEDICATED && ask_is(e, KEY_NUMA_EXCLUSIVE, "true"))
 		a->flags |= ASK_EXCLUSIVE;
-	look_for(e, "rss_overuse_threshold", a);
-	look_for(e, "oom_priority", a);
+	look_for(e, KEY_RSS_OVERUSE, a);
+	look_for(e, KEY_OOM_PRIORITY, a);
 	return 0;
 }
 
 static int32_t read_numa(struct enhancement *e, struct ask *a)
 {
-	static const char number_key[] = DOMAIN "numa_number", ids_key[] = DOMAIN "numa_ids";
-	const char *number = ask_get(e, number_key), *ids = ask_get(e, ids_key);
+	const char *number = ask_get(e, KEY_NUMA_NUMBER), *ids = ask_get(e, KEY_NUMA_IDS);
 	int64_t n = 0;
 	int32_t r =
-		number ? read_number(e->inst, number_key, number, e->inst->plan->n_nodes, &n) : 0;
+		number ? read_number(e->inst, KEY_NUMA_NUMBER, number, e->inst->plan->n_nodes, &n)
+		       : 0;
 	if (!r && ids)
-		r = read_nodes(e->inst, ids_key, ids, &a->numa_ids);
+		r = read_nodes(e->inst, KEY_NUMA_IDS, ids, &a->numa_ids);
 	a->numa_number = a->numa_ids ? hints_size(a->numa_ids) : (uint32_t)n;
 	return r;
 }
 
 static int32_t read_pool(struct enhancement *e, struct ask *a)
 {
-	const char *pool = ask_get(e, "cpuset_pool");
+	const char *pool = ask_get(e, KEY_POOL);
 	if (!pool)
 		pool = "";
 	if (strlen(pool) > POOL_NAME_MAX)
-		return ask_bad(e->inst, "cpuset_pool", pool, "a shorter name of a pool");
+		return ask_bad(e->inst, KEY_POOL, pool, "a shorter name of a pool");
 	if (!*pool && a->level == LEVEL_SHARED)
 		pool = SHARE_POOL;
 	memcpy(a->pool, pool, strlen(pool) + 1);
@@ -150,35 +202,35 @@ static int32_t read_pool(struct enhancement *e, struct ask *a)
 static int32_t read_cpu(struct enhancement *e, struct ask *a)
 {
 	static const struct {
-		const char *key, *value;
+		enum key key;
 		uint32_t flag;
+		const char *value;
 	} flags[] = {
-		{"numa_share", "false", ASK_ALONE},
-		{"align_by_socket", "true", ASK_ALIGN_SOCKET},
-		{"distribute_evenly_across_numa", "true", ASK_EVEN},
-		{"full_pcpus_pairing", "true", ASK_PAIRING},
+		{KEY_NUMA_SHARE, ASK_ALONE, "false"},
+		{KEY_ALIGN_SOCKET, ASK_ALIGN_SOCKET, "true"},
+		{KEY_EVEN, ASK_EVEN, "true"},
+		{KEY_PAIRING, ASK_PAIRING, "true"},
 	};
-	int32_t r = open_json(e->inst, e->pod, CPU_KEY, &e->json);
+	int32_t r = open_json(e->inst, CPU_KEY, ask_text(e, KEY_CPU), &e->json);
 	if (r)
 		return r;
 	for (uint32_t i = 0; i < sizeof flags / sizeof *flags; i++)
 		if (ask_is(e, flags[i].key, flags[i].value))
 			a->flags |= flags[i].flag;
-	a->burst_policy = ask_get(e, "cpu_burst_policy");
-	const char *percent = ask_get(e, "cpu_burst_percent");
-	look_for(e, "suppression_tolerance_rate", a);
-	look_for(e, "cpu_burst_threshold", a);
+	a->burst_policy = ask_get(e, KEY_BURST_POLICY);
+	const char *percent = ask_get(e, KEY_BURST_PERCENT);
+	look_for(e, KEY_SUPPRESSION, a);
+	look_for(e, KEY_BURST_THRESHOLD, a);
 	a->burst_percent = 100;
 	if (percent)
-		r = read_number(e->inst, "cpu_burst_percent", percent, 10000, &a->burst_percent);
+		r = read_number(e->inst, KEY_BURST_PERCENT, percent, 10000, &a->burst_percent);
 	if (!r)
 		r = read_numa(e, a);
 	return r ? r : read_pool(e, a);
 }
 
-static int32_t read_level(struct rp_instance *inst, rp_pod pod, struct ask *a)
+static int32_t read_level(struct rp_instance *inst, const char *text, struct ask *a)
 {
-	const char *text = inst->h.cache->pod_annotation(inst->h.ctx, pod, LEVEL_KEY);
 	a->level = LEVEL_SHARED;
 	if (!text)
 		return 0;
@@ -209,9 +261,13 @@ static int32_t ask_check(struct rp_instance *inst, const struct ask *a)
 int32_t ask_read(struct rp_instance *inst, rp_pod pod, struct ask *ret)
 {
 	const struct modhost *h = &inst->h;
-	struct enhancement e = {inst, pod, NULL};
+	struct enhancement e = {.inst = inst};
 	*ret = (struct ask){.level = LEVEL_SHARED};
-	int32_t r = read_level(inst, pod, ret);
+	if (RP_HAS(h->cache, pod_annotations))
+		h->cache->pod_annotations(h->ctx, pod, ask_keys, 2 * N_KEYS, e.texts);
+	for (uint32_t i = 0; i < 2 * N_KEYS && !RP_HAS(h->cache, pod_annotations); i++)
+		e.texts[i] = h->cache->pod_annotation(h->ctx, pod, ask_keys[i]);
+	int32_t r = read_level(inst, ask_text(&e, KEY_LEVEL), ret);
 	if (r)
 		return r;
 	r = read_memory(&e, ret);
@@ -219,9 +275,9 @@ int32_t ask_read(struct rp_instance *inst, rp_pod pod, struct ask *ret)
 		r = read_cpu(&e, ret);
 	if (!r)
 		r = ask_check(inst, ret);
-	const char *wished = h->cache->pod_annotation(h->ctx, pod, BIND_RESULT_KEY);
+	const char *wished = ask_text(&e, KEY_BIND_RESULT);
 	if (!r && wished && *wished)
-		r = read_nodes(inst, BIND_RESULT_KEY, wished, &ret->wished);
+		r = read_nodes(inst, KEY_BIND_RESULT, wished, &ret->wished);
 	if (r)
 		inst->counters.refused[REFUSED_OTHER]++;
 	return r;
@@ -245,7 +301,9 @@ static int32_t read_amount(struct rp_instance *inst, rp_cfg json, const char *ke
 int32_t ask_aggregated(struct rp_instance *inst, rp_pod pod, int64_t *ret_cpu, int64_t *ret_mem)
 {
 	rp_cfg json;
-	int32_t r = open_json(inst, pod, AGGREGATED_KEY, &json);
+	int32_t r =
+		open_json(inst, AGGREGATED_KEY,
+			  inst->h.cache->pod_annotation(inst->h.ctx, pod, AGGREGATED_KEY), &json);
 	*ret_cpu = *ret_mem = 0;
 	if (!r)
 		r = read_amount(inst, json, "cpu", RP_T_CPU, ret_cpu);

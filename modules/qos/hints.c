@@ -106,9 +106,14 @@ void room_count(struct table *t, struct entry *e, bool joins)
 		t->unbound_cpu += joins ? e->is.cpu : -e->is.cpu;
 		t->unbound_mem += joins ? e->is.mem : -e->is.mem;
 	} else if (hints_do_counts(e) && e->is.nodes) {
-		t->summed = joins;
+		uint32_t i = t->n_bound;
+		while (i && t->bound[i - 1]->number > e->number - !joins)
+			i--;
+		memmove(&t->bound[i + joins], &t->bound[i + !joins],
+			(t->n_bound - i - !joins) * sizeof *t->bound);
+		t->n_bound += joins ? 1 : UINT32_MAX;
 		if (joins)
-			t->bound[t->n_bound++] = e;
+			t->bound[i] = e;
 	}
 }
 

@@ -125,7 +125,7 @@ static void call_sidecars(struct rp_instance *inst, const struct entry *main)
 	for (struct entry *e = NULL; (e = table_next(inst, main->pod, e));)
 		if (e->is.role == ROLE_SIDECAR) {
 			follow_main(main, e);
-			table_changed(inst, e);
+			table_mark(inst, e);
 		}
 }
 
@@ -308,9 +308,7 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		r = place_fits(inst, e, cpu, mem);
 	if (r)
 		return r;
-	e->is.cpu = cpu;
-	e->is.mem = mem;
-	table_changed(inst, e);
+	table_resize(inst, e, cpu, mem);
 	inst->past.sized = true;
 	return e->is.role == ROLE_MAIN && !(e->is.flags & ASK_LOST)
 		       ? admit_use(inst, txn, e, info->name)

@@ -34,9 +34,17 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 	return plan(inst, inst->plan->section, ret);
 }
 
+/* Copies only the words in use of the set, which has room for all CPU numbers. */
+static void past_copy(struct past *to, const struct past *from)
+{
+	to->sized = from->sized;
+	to->overlap = from->overlap;
+	rp_idset_copy(&to->reclaim, rp_ids_of(&from->reclaim));
+}
+
 static void begin(struct rp_instance *inst)
 {
-	inst->past_before = inst->past;
+	past_copy(&inst->past_before, &inst->past);
 	relief_begin(&inst->relief);
 }
 
@@ -57,7 +65,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	struct entry *e = table_find(inst, info->ctr);
 	int32_t r = 0;
 	if (e)
-		table_changed(inst, e);
+		table_mark(inst, e);
 	else
 		r = place_new(inst, txn, info, true);
 	if (!r)

@@ -204,23 +204,27 @@ struct record {
 #define SET_CPU_CLASS 0x8u
 #define SET_LOOSE 0x10u /* pinCPU was off: the CPUs in the cache are not the dedicated ones */
 
+/* Keys by which entries are found. Entries whose key is 0 are not found. */
+enum chain { OF_POD, OF_CTR, OF_UID, N_CHAINS };
+
 struct entry {
 	rp_ctr ctr; /* container of the record; 0: the record is a grant of the pod */
 	rp_pod pod;
 	bool changed; /* the entry must be staged even if the pools are unchanged */
-	struct entry *next_of_pod, *next_of_ctr; /* next entries of the hash chains */
+	/* Set by the table: is.uid when the entry was added; number by creation, ascending in the
+	 * list; next entries of the hash chains. */
+	uint64_t uid, number;
+	struct entry *next[N_CHAINS];
 	struct record is;
 };
 
 struct table {
 	struct entry **list; /* entries sorted by creation */
-	/* In the order of list: hashes of the UIDs of grants, and of main containers that used one;
-	 * else 0. Thousands of them have a fraction of the entries' bytes. */
-	uint64_t *uids;
-	struct entry **of_pod, **of_ctr; /* n_chains hash chains each, latest entry first */
+	struct entry **chains; /* for each key n_chains hash chains, latest entry first */
 	struct entry **bound; /* entries with nodes that count, by creation */
 	uint32_t n, cap, n_chains, n_bound;
 	uint32_t first_changed; /* entries before this index are unchanged */
+	uint64_t last_number; /* number of the latest entry */
 	bool summed; /* `bound` and the sums below were computed from the present entries */
 	int64_t unbound_cpu, unbound_mem; /* requests of shared pods without nodes */
 };
@@ -234,11 +238,15 @@ struct entry *table_next(const struct rp_instance *inst, rp_pod pod, const struc
 /* Returns the main container of a pod; NULL: none. */
 struct entry *table_main(const struct rp_instance *inst, rp_pod pod);
 struct entry *table_grant(const struct rp_instance *inst, rp_pod pod);
-/* Returns the next grant, or main container that used one, from *at on whose pod may have this UID
- * (by its hash), and moves *at behind it. */
-struct entry *table_of_uid(const struct rp_instance *inst, uint64_t uid, uint32_t *at);
+/* Returns the next grant, or main container that used one, whose pod may have this UID (by its
+ * hash), the latest first; NULL: the first, or none. */
+struct entry *table_of_uid(const struct rp_instance *inst, uint64_t uid, const struct entry *after);
 int32_t table_add(struct rp_instance *inst, const struct entry *e);
 void table_remove(struct rp_instance *inst, struct entry *e);
+/* Lets an entry be staged again. */
+void table_mark(struct rp_instance *inst, struct entry *e);
+/* Changes the requests of an entry, which is staged. */
+void table_resize(struct rp_instance *inst, struct entry *e, int64_t cpu, int64_t mem);
 /* Notes that an entry of the table was modified: it is staged, and the pools are counted again. */
 void table_changed(struct rp_instance *inst, struct entry *e);
 /* Replaces the record of an entry by the record of another entry of the same container. */

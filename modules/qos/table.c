@@ -29,28 +29,36 @@ bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 	       record_is_sound(ret) && ret->role != ROLE_GRANT;
 }
 
-static uint32_t table_chain(const struct table *t, uint64_t handle)
+static uint64_t entry_key(const struct entry *e, enum chain k)
 {
-	return (uint32_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (t->n_chains - 1);
+	return k == OF_POD ? e->pod : k == OF_CTR ? e->ctr : e->uid;
+}
+
+static struct entry **table_chain(const struct table *t, enum chain k, uint64_t key)
+{
+	uint32_t hash = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+	return &t->chains[k * t->n_chains + (hash & (t->n_chains - 1))];
+}
+
+/* Returns the next entry with this key after an entry, the latest first; NULL: the first one. */
+static struct entry *table_match(const struct table *t, enum chain k, uint64_t key,
+				 const struct entry *after)
+{
+	struct entry *first = t->n_chains ? *table_chain(t, k, key) : NULL;
+	struct entry *e = after ? after->next[k] : first;
+	while (e && entry_key(e, k) != key)
+		e = e->next[k];
+	return e;
 }
 
 struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr)
 {
-	const struct table *t = &inst->table;
-	struct entry *e = t->n_chains ? t->of_ctr[table_chain(t, ctr)] : NULL;
-	while (e && e->ctr != ctr)
-		e = e->next_of_ctr;
-	return e;
+	return table_match(&inst->table, OF_CTR, ctr, NULL);
 }
 
 struct entry *table_next(const struct rp_instance *inst, rp_pod pod, const struct entry *after)
 {
-	const struct table *t = &inst->table;
-	struct entry *first = t->n_chains ? t->of_pod[table_chain(t, pod)] : NULL;
-	struct entry *e = after ? after->next_of_pod : first;
-	while (e && e->pod != pod)
-		e = e->next_of_pod;
-	return e;
+	return table_match(&inst->table, OF_POD, pod, after);
 }
 
 static struct entry *find_role(const struct rp_instance *inst, rp_pod pod, enum role first,
@@ -72,12 +80,9 @@ struct entry *table_grant(const struct rp_instance *inst, rp_pod pod)
 	return find_role(inst, pod, ROLE_GRANT, ROLE_GRANT);
 }
 
-struct entry *table_of_uid(const struct rp_instance *inst, uint64_t uid, uint32_t *at)
+struct entry *table_of_uid(const struct rp_instance *inst, uint64_t uid, const struct entry *after)
 {
-	const struct table *t = &inst->table;
-	while (*at < t->n && t->uids[*at] != uid)
-		(*at)++;
-	return *at < t->n ? t->list[(*at)++] : NULL;
+	return table_match(&inst->table, OF_UID, uid, after);
 }
 
 bool table_has_pod(const struct rp_instance *inst, rp_pod pod)
@@ -87,39 +92,35 @@ bool table_has_pod(const struct rp_instance *inst, rp_pod pod)
 
 static void table_link(struct table *t, struct entry *e)
 {
-	struct entry **of_pod = &t->of_pod[table_chain(t, e->pod)];
-	struct entry **of_ctr = &t->of_ctr[table_chain(t, e->ctr)];
-	e->next_of_pod = *of_pod;
-	e->next_of_ctr = *of_ctr;
-	*of_pod = *of_ctr = e;
+	for (enum chain k = 0; k < N_CHAINS; k++) {
+		struct entry **first = table_chain(t, k, entry_key(e, k));
+		if (!entry_key(e, k))
+			continue;
+		e->next[k] = *first;
+		*first = e;
+	}
 }
 
 static void table_unlink(struct table *t, const struct entry *e)
 {
-	struct entry **at = &t->of_pod[table_chain(t, e->pod)];
-	while (*at != e)
-		at = &(*at)->next_of_pod;
-	*at = e->next_of_pod;
-	at = &t->of_ctr[table_chain(t, e->ctr)];
-	while (*at != e)
-		at = &(*at)->next_of_ctr;
-	*at = e->next_of_ctr;
+	for (enum chain k = 0; k < N_CHAINS; k++) {
+		struct entry **at = table_chain(t, k, entry_key(e, k));
+		while (entry_key(e, k) && *at != e)
+			at = &(*at)->next[k];
+		if (entry_key(e, k))
+			*at = e->next[k];
+	}
 }
 
 /* Makes as many hash chains as there are elements in the lists, and links all entries again. */
 static bool table_rehash(struct table *t)
 {
 	uint32_t n = t->n_chains ? 2 * t->n_chains : 64;
-	struct entry **of_pod = calloc(n, sizeof(void *)), **of_ctr = calloc(n, sizeof(void *));
-	if (!of_pod || !of_ctr) {
-		free(of_pod);
-		free(of_ctr);
+	struct entry **chains = calloc(n, N_CHAINS * sizeof(void *));
+	if (!chains)
 		return false;
-	}
-	free(t->of_pod);
-	free(t->of_ctr);
-	t->of_pod = of_pod;
-	t->of_ctr = of_ctr;
+	free(t->chains);
+	t->chains = chains;
 	t->n_chains = n;
 	for (uint32_t i = 0; i < t->n; i++)
 		table_link(t, t->list[i]);
@@ -129,11 +130,17 @@ static bool table_rehash(struct table *t)
 /* Makes room for one more entry. */
 static bool table_grow(struct table *t)
 {
-	uint32_t cap = t->cap, n_bound = cap;
-	return room_for(&t->list, &cap, t->n + 1, sizeof(void *)) &&
-	       room_for(&t->bound, &n_bound, t->n + 1, sizeof(void *)) &&
-	       room_for(&t->uids, &t->cap, t->n + 1, sizeof *t->uids) &&
+	uint32_t n_bound = t->cap;
+	return room_for(&t->bound, &n_bound, t->n + 1, sizeof(void *)) &&
+	       room_for(&t->list, &t->cap, t->n + 1, sizeof(void *)) &&
 	       (t->n < t->n_chains || table_rehash(t));
+}
+
+/* Adds an entry to the sums of pools and nodes, or removes it. */
+static void table_count(struct rp_instance *inst, struct entry *e, bool joins)
+{
+	pools_count(inst, e, joins);
+	room_count(&inst->table, e, joins);
 }
 
 int32_t table_add(struct rp_instance *inst, const struct entry *e)
@@ -147,35 +154,54 @@ int32_t table_add(struct rp_instance *inst, const struct entry *e)
 	*new = *e;
 	if (e->changed && t->n < t->first_changed)
 		t->first_changed = t->n;
-	t->uids[t->n] = e->is.uid;
+	new->uid = e->is.uid;
+	new->number = ++t->last_number;
 	t->list[t->n++] = new;
 	table_link(t, new);
-	pools_count(inst, new, true);
-	room_count(t, new, true);
+	table_count(inst, new, true);
 	return 0;
 }
 
 static uint32_t table_index(const struct table *t, const struct entry *e)
 {
-	uint32_t i = t->n - 1;
-	while (t->list[i] != e)
-		i--;
-	return i;
+	uint32_t first = 0, n = t->n;
+	for (uint32_t half; n > 1; n -= half) {
+		half = n / 2;
+		if (t->list[first + half]->number <= e->number)
+			first += half;
+	}
+	return first;
+}
+
+void table_mark(struct rp_instance *inst, struct entry *e)
+{
+	uint32_t i = table_index(&inst->table, e);
+	e->changed = true;
+	inst->table.first_changed = i < inst->table.first_changed ? i : inst->table.first_changed;
 }
 
 void table_changed(struct rp_instance *inst, struct entry *e)
 {
-	e->changed = true;
-	inst->table.first_changed = 0;
+	table_mark(inst, e);
 	inst->pools.counted = false;
-	if (e->is.role != ROLE_SIDECAR) /* sidecars need no room */
-		inst->table.summed = false;
+	inst->table.summed = false;
+}
+
+void table_resize(struct rp_instance *inst, struct entry *e, int64_t cpu, int64_t mem)
+{
+	table_count(inst, e, false);
+	e->is.cpu = cpu;
+	e->is.mem = mem;
+	table_count(inst, e, true);
+	table_mark(inst, e);
 }
 
 void table_replace(struct rp_instance *inst, struct entry *e, const struct entry *now)
 {
+	table_unlink(&inst->table, e);
 	e->is = now->is;
-	inst->table.uids[table_index(&inst->table, e)] = e->is.uid;
+	e->uid = e->is.uid;
+	table_link(&inst->table, e);
 	table_changed(inst, e);
 }
 
@@ -183,12 +209,10 @@ void table_remove(struct rp_instance *inst, struct entry *e)
 {
 	struct table *t = &inst->table;
 	uint32_t i = table_index(t, e), left = --t->n - i;
-	pools_count(inst, e, false);
-	room_count(t, e, false);
+	table_count(inst, e, false);
 	table_unlink(t, e);
 	free(e);
 	memmove(&t->list[i], &t->list[i + 1], left * sizeof *t->list);
-	memmove(&t->uids[i], &t->uids[i + 1], left * sizeof *t->uids);
 	t->first_changed -= i < t->first_changed;
 }
 
@@ -197,8 +221,8 @@ static void table_empty(struct rp_instance *inst)
 	struct table *t = &inst->table;
 	for (uint32_t i = 0; i < t->n; i++)
 		free(t->list[i]);
-	for (uint32_t i = 0; i < t->n_chains; i++)
-		t->of_pod[i] = t->of_ctr[i] = NULL;
+	if (t->n_chains)
+		memset(t->chains, 0, t->n_chains * N_CHAINS * sizeof(void *));
 	t->n = t->first_changed = 0;
 	t->summed = inst->pools.counted = false;
 }
@@ -208,10 +232,8 @@ void table_release(struct rp_instance *inst)
 	struct table *t = &inst->table;
 	table_empty(inst);
 	free(t->list);
-	free(t->uids);
 	free(t->bound);
-	free(t->of_pod);
-	free(t->of_ctr);
+	free(t->chains);
 }
 
 static int32_t table_do_load(struct rp_instance *inst, rp_ctr ctr)

@@ -301,7 +301,7 @@ AT(rp_hugepages_info, others, 32); /* since 1.3 */
 AT(rp_hugepages_info, left, 40); /* since 1.3 */
 AT(rp_hugepages_info, claimed, 48); /* since 1.3 */
 
-AT_LEAST(rp_host_cache, 320); /* since 1.3 */
+AT_LEAST(rp_host_cache, 328); /* since 1.3 */
 AT(rp_host_cache, size, 0);
 AT(rp_host_cache, pad, 4);
 AT(rp_host_cache, list, 8);
@@ -343,6 +343,7 @@ AT(rp_host_cache, add_cdi, 288); /* since 1.3 */
 AT(rp_host_cache, cdi, 296); /* since 1.3 */
 AT(rp_host_cache, hugepages, 304); /* since 1.3 */
 AT(rp_host_cache, node_hugepages, 312); /* since 1.3 */
+AT(rp_host_cache, pod_annotations, 320); /* since 1.3 */
 
 AT_LEAST(rp_nr_node, 56); /* since 1.3 */
 AT(rp_nr_node, size, 0); /* since 1.3 */
@@ -840,6 +841,7 @@ TEXT(RP_HOST_WORK_1, "nri-rp.host.work/1");
 VALUE(RP_IDSET_NONE, 4294967295);
 VALUE(RP_IDSET_TEXT_MAX, 32768);
 VALUE(RP_IDSET_WORDS, 128);
+VALUE(RP_IGNORED, 1); /* since 1.3 */
 VALUE(RP_KEY_NON_EMPTY, 4);
 VALUE(RP_KEY_REQUIRED, 1);
 VALUE(RP_KEY_RESTART, 2);

@@ -49,5 +49,5 @@ def test_takers_are_those_of_the_manual():
 
 def test_what_enhancements_say_is_of_their_family():
     ask = (TOP / 'modules' / 'qos' / 'ask.c').read_text()
-    read = set(re.findall(r'(?:\(e, |look_for\(e, |^\t\t\{)"(\w+)"', ask, re.M)) | set(re.findall(r'DOMAIN "(numa_(?!bind_)\w+)"', ask))
+    read = set(re.findall(r'SHORT\("(\w+)"', ask)) | set(re.findall(r'DOMAIN "(numa_(?!bind_)\w+)"', ask))
     assert read == {key for family in families()[:2] for key in family[1:]}

@@ -855,7 +855,7 @@ static int32_t cache_set_pod_private(void *ctx, rp_txn txn, rp_pod pod, const vo
 }
 
 const struct rp_host_cache fake_cache_service = {
-	.size = sizeof(struct rp_host_cache),
+	.size = offsetof(struct rp_host_cache, pod_annotations),
 	.list = cache_list,
 	.get_ctr = cache_get_ctr,
 	.get_pod = cache_get_pod,

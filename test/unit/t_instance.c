@@ -2,8 +2,6 @@
 /* A module's instance and the services that it is given, with a module of this program. */
 #include "test/unit/t_topo_tree.h"
 
-#include <nri-rp/cache.h>
-
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/host/service/services.h"
 #include "core/lib/util/log.h"
@@ -299,13 +297,13 @@ static void test_calls(void **state)
 	struct place *p = *state;
 	struct err err = ERR_INIT;
 	struct rp_plan *plan;
-	const struct rp_event ev = {.size = sizeof ev, .object = p->ctr->handle};
+	const struct rp_event ev = {sizeof ev, RP_EVENT_STARTED, .object = p->ctr->handle};
 	const void *data;
 	uint32_t size;
 	assert_string_equal(instance_name(p->i), "inner");
 	assert_ptr_equal(instance_module(p->i), &p->module);
 	assert_int_equal(instance_role(p->i), RP_KIND_POLICY);
-	assert_true(instance_handles_events(p->i));
+	assert_true(instance_handles_starts(p->i));
 	assert_int_equal(instance_jobs(p->i), 0);
 	assert_int_equal(instance_prepare(p->i, NULL, &plan, &err), 0);
 	instance_commit(p->i, plan);
@@ -314,13 +312,15 @@ static void test_calls(void **state)
 	assert_int_equal(instance_allocate(p->i, p->ctr, &err), 0);
 	assert_int_equal(instance_update(p->i, p->ctr, &err), 0);
 	assert_int_equal(instance_release(p->i, p->ctr, &err), 0);
-	assert_int_equal(instance_event(p->i, &ev, &err), 0);
 	assert_int_equal(instance_rolled_back(p->i), 0);
 	assert_int_equal(instance_zones(p->i, NULL, &err), 0);
 	assert_int_equal(instance_collect(p->i, NULL, &err), 0);
 	assert_int_equal(instance_save(p->i, &data, &size, &err), 0);
 	assert_int_equal(size, 5);
 	assert_int_equal(instance_load(p->i, data, size, &err), 0);
+	script.result = RP_IGNORED;
+	assert_int_equal(instance_event(p->i, &ev, &err), 0);
+	assert_false(instance_handles_starts(p->i));
 	assert_int_equal(script.calls, 13);
 	script.too_much = true;
 	assert_int_equal(instance_save(p->i, &data, &size, &err), -E2BIG);
@@ -343,15 +343,14 @@ static void test_controller_calls(void **state)
 	struct place *p = *state;
 	struct err err = ERR_INIT;
 	struct rp_plan *plan;
+	const struct rp_policy whole = policy;
 	assert_int_equal(instance_role(p->controller), RP_KIND_CONTROLLER);
 	assert_false(instance_handles_events(p->controller));
-	policy.prepare = NULL;
-	policy.commit = policy.abort = NULL;
+	policy = (struct rp_policy){.size = sizeof policy};
 	assert_int_equal(instance_prepare(p->controller, NULL, &plan, &err), 0);
 	instance_commit(p->controller, plan);
 	instance_abort(p->controller, plan);
-	policy.prepare = m_prepare;
-	policy.commit = policy.abort = m_plan;
+	policy = whole;
 	assert_int_equal(instance_start(p->controller, &err), 0);
 	call_hooks(p, p->controller);
 	assert_int_equal(instance_takes(p->controller), RP_TAKES_RDT_CLASS);

@@ -147,6 +147,8 @@ static void test_events(void **state)
 	assert_int_equal(p->event(inst, 1, &ev), 0);
 	assert_int_equal(seen.runtime, 1);
 	assert_int_equal(seen.done, 2);
+	ev.type = RP_EVENT_STARTED; /* the policy has no handler of starts */
+	assert_int_equal(p->event(inst, 1, &ev), RP_IGNORED);
 	life_destroy(inst);
 	fake_host_free(f);
 }

@@ -335,6 +335,11 @@ bool instance_handles_events(const struct instance *i)
 	return HAS(i->policy, event);
 }
 
+bool instance_handles_starts(const struct instance *i)
+{
+	return instance_handles_events(i) && !i->ignores_starts;
+}
+
 bool instance_knows(const struct instance *i, uint32_t minor)
 {
 	return i->module->abi_minor >= minor;
@@ -454,8 +459,11 @@ int instance_event(struct instance *i, const struct rp_event *ev, struct err *er
 	if (!instance_handles_events(i))
 		return 0;
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, ev->object);
-	return CALL(i, policy, event, CRUMB_EVENT, ctr ? ctr->full_name : NULL, err, running_txn(i),
-		    ev);
+	instance_enter(i, CRUMB_EVENT, ctr ? ctr->full_name : NULL);
+	int32_t r = i->policy->event(i->inst, running_txn(i), ev);
+	if (ev->type == RP_EVENT_STARTED)
+		i->ignores_starts = r == RP_IGNORED;
+	return instance_leave(i, CRUMB_EVENT, r, err);
 }
 
 /* Calls rolled_back() only if the policy was called in this transaction: otherwise it would undo

@@ -234,6 +234,22 @@ static const char *pod_annotation(void *ctx, rp_pod handle, const char *key)
 	return kvs_get(pod_heard(pod), service_name(ctx, key, &name));
 }
 
+static void pod_annotations(void *ctx, rp_pod handle, const char *const *keys, uint32_t n,
+			    const char **ret)
+{
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, );
+	const struct pod *pod = pod_of(ctx, handle);
+	const struct kvs *heard = pod ? pod_heard(pod) : NULL;
+	const struct prefixes *names = instance_prefixes(instance_of(ctx));
+	uint64_t beginnings = heard ? heard->beginnings : 0;
+	bool as_is = !names || !names->any;
+	struct site_name name;
+	for (uint32_t i = 0; i < n; i++) {
+		const char *key = as_is ? keys[i] : site_name(names, keys[i], &name);
+		ret[i] = beginnings & kvs_beginning(key) ? kvs_get(heard, key) : NULL;
+	}
+}
+
 static const char *pod_label(void *ctx, rp_pod handle, const char *key)
 {
 	WITH_POD(ctx, handle, NULL, NULL);
@@ -790,4 +806,5 @@ const struct rp_host_cache host_cache_service = {
 	.cdi = cdi,
 	.hugepages = hugepages,
 	.node_hugepages = node_hugepages,
+	.pod_annotations = pod_annotations,
 };

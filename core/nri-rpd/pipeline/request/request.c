@@ -666,7 +666,7 @@ void request_start(struct pipeline *p, const struct pod_desc *pod, const struct 
 		return;
 	}
 	request_refresh(p, ctr, desc, RP_STATE_RUNNING);
-	if (p->policy && !ctr->cur.claimed && instance_handles_events(p->policy)) {
+	if (p->policy && !ctr->cur.claimed && instance_handles_starts(p->policy)) {
 		if (decide_event(p, request_started, ctr, &err))
 			log_warning("%s: policy %s: %s", ctr->full_name, instance_name(p->policy),
 				    err.text);
