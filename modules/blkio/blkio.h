@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 
+#include <nri-rp/lib/blocks.h>
 #include <nri-rp/lib/ctl_life.h>
 
 #define BLKIO_CLASSES_MAX 256u
@@ -44,6 +45,7 @@ struct blkio_class {
 
 struct rp_plan {
 	CTL_PLAN;
+	struct blocks memory; /* memory of the classes */
 	bool qos_default, forward;
 	struct blkio_class *classes;
 	uint32_t n_classes;

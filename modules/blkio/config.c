@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the section. Its keys are those of the runtimes' class files, in any case of letters. */
-#include <stdlib.h>
+#include <string.h>
 
 #include "modules/blkio/blkio.h"
 #include <nri-rp/lib/section.h>
@@ -27,10 +27,11 @@ static bool is_pattern(const char *pattern)
 	return true;
 }
 
-static int32_t read_devices(const struct modhost *h, rp_cfg node, struct blkio_entry *e)
+static int32_t read_devices(const struct modhost *h, struct blocks *memory, rp_cfg node,
+			    struct blkio_entry *e)
 {
 	uint32_t n = h->config->count(h->ctx, node);
-	e->devices = calloc(n + 1, sizeof *e->devices);
+	e->devices = blocks_alloc(memory, n, sizeof *e->devices);
 	if (!e->devices)
 		return modhost_no_memory(h);
 	for (; e->n_devices < n; e->n_devices++) {
@@ -47,9 +48,10 @@ static int32_t read_devices(const struct modhost *h, rp_cfg node, struct blkio_e
 				"the pattern \"%s\" matches no path: a bracket needs "
 				"its ] before the next /",
 				pattern);
-		e->devices[e->n_devices] = strdup(pattern);
+		e->devices[e->n_devices] = blocks_alloc(memory, strlen(pattern) + 1, 1);
 		if (!e->devices[e->n_devices])
 			return modhost_no_memory(h);
+		memcpy(e->devices[e->n_devices], pattern, strlen(pattern));
 	}
 	return 0;
 }
@@ -66,9 +68,10 @@ static int32_t read_weight(const struct modhost *h, rp_cfg node, struct blkio_en
 	return 0;
 }
 
-static int32_t read_entry(const struct modhost *h, rp_cfg node, struct blkio_entry *e)
+static int32_t read_entry(const struct modhost *h, struct blocks *memory, rp_cfg node,
+			  struct blkio_entry *e)
 {
-	int32_t r = read_devices(h, section_get(h, node, "devices"), e);
+	int32_t r = read_devices(h, memory, section_get(h, node, "devices"), e);
 	if (!r)
 		r = read_weight(h, section_get(h, node, "weight"), e);
 	for (unsigned i = 0; !r && i < BLKIO_N_RATES; i++) {
@@ -84,7 +87,8 @@ static int32_t read_entry(const struct modhost *h, rp_cfg node, struct blkio_ent
 	return r;
 }
 
-static int32_t read_class(const struct modhost *h, rp_cfg list, uint32_t i, struct blkio_class *c)
+static int32_t read_class(const struct modhost *h, struct blocks *memory, rp_cfg list, uint32_t i,
+			  struct blkio_class *c)
 {
 	rp_cfg node = h->config->item(h->ctx, list, i);
 	const char *name = h->config->key(h->ctx, list, i);
@@ -94,12 +98,12 @@ static int32_t read_class(const struct modhost *h, rp_cfg list, uint32_t i, stru
 				       "the name of a class has 1 to %zu bytes",
 				       sizeof c->name - 1);
 	(void)snprintf(c->name, sizeof c->name, "%s", name);
-	c->entries = calloc(n + 1, sizeof *c->entries);
+	c->entries = blocks_alloc(memory, n, sizeof *c->entries);
 	if (!c->entries)
 		return modhost_no_memory(h);
 	int32_t r = 0;
 	for (; !r && c->n < n; c->n++)
-		r = read_entry(h, h->config->item(h->ctx, node, c->n), &c->entries[c->n]);
+		r = read_entry(h, memory, h->config->item(h->ctx, node, c->n), &c->entries[c->n]);
 	return r;
 }
 
@@ -110,32 +114,21 @@ int32_t blkio_config_read(const struct modhost *h, rp_cfg cfg, struct rp_plan *r
 	if (n > BLKIO_CLASSES_MAX)
 		return modhost_fail_at(h, list, -RP_EINVAL, "more than %u classes",
 				       BLKIO_CLASSES_MAX);
-	ret->classes = calloc(n + 1, sizeof *ret->classes);
+	ret->classes = blocks_alloc(&ret->memory, n, sizeof *ret->classes);
 	if (!ret->classes)
 		return modhost_no_memory(h);
 	ret->qos_default = section_bool(h, cfg, "usePodQoSAsDefaultClass", false);
 	ret->forward = !list;
 	int32_t r = 0;
 	for (; !r && ret->n_classes < n; ret->n_classes++)
-		r = read_class(h, list, ret->n_classes, &ret->classes[ret->n_classes]);
+		r = read_class(h, &ret->memory, list, ret->n_classes,
+			       &ret->classes[ret->n_classes]);
 	return r;
-}
-
-static void entry_fini(struct blkio_entry *e)
-{
-	for (uint32_t i = 0; i < e->n_devices; i++)
-		free(e->devices[i]);
-	free(e->devices);
 }
 
 void blkio_config_fini(struct rp_plan *p)
 {
-	for (uint32_t i = 0; i < p->n_classes; i++) {
-		for (uint32_t k = 0; k < p->classes[i].n; k++)
-			entry_fini(&p->classes[i].entries[k]);
-		free(p->classes[i].entries);
-	}
-	free(p->classes);
+	blocks_fini(&p->memory);
 }
 
 const struct blkio_class *blkio_config_class(const struct rp_plan *p, const char *name)
