@@ -138,7 +138,8 @@ void instance_fill_host(struct instance *i)
 
 static void instance_enter(struct instance *i, enum crumb_call call, const char *object)
 {
-	i->failed = (struct err)ERR_INIT;
+	i->failed.code = 0; /* without the text, which a failure fills */
+	i->failed.text[0] = '\0';
 	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, call, object);
 }
 

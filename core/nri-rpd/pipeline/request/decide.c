@@ -369,9 +369,10 @@ static int release_alone(struct pipeline *p, void *arg, struct err *err)
 
 void decide_release(struct pipeline *p, struct ctr *ctr)
 {
-	struct err err = ERR_INIT, again = ERR_INIT;
+	struct err err = ERR_INIT;
 	if (decide(p, decide_do_release, ctr, &err) == 0)
 		return;
+	struct err again = ERR_INIT;
 	log_error("%s: policy %s would not release it: %s; releasing it by force", ctr->full_name,
 		  p->policy ? instance_name(p->policy) : "none", err.text);
 	if (decide(p, release_by_force, ctr, &again) == 0)

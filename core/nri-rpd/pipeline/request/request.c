@@ -527,7 +527,7 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 		   struct reply *ret, struct err *err)
 {
 	struct creation c = {.replaced = replaced_by(p, pod, desc)};
-	*ret = (struct reply){0};
+	reply_clear(ret);
 	int r = request_adopt(p, pod, desc, &c.ctr, err);
 	if (r)
 		return not_taken(p, r, err);
@@ -748,7 +748,7 @@ static void describe_resized(struct pipeline *p, const struct ctr *ctr, const st
 int request_update(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc,
 		   const struct res_desc *res, struct reply *ret, struct err *err)
 {
-	*ret = (struct reply){0};
+	reply_clear(ret);
 	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
 	if (!ctr)
 		ctr = adopt_running(p, pod, desc);
@@ -792,7 +792,7 @@ void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct c
 {
 	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
 	(void)pod;
-	*ret = (struct reply){0};
+	reply_clear(ret);
 	if (!ctr || !ctr_live(ctr->cur.state))
 		return;
 	request_release(p, ctr, ret);

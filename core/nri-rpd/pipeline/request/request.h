@@ -7,7 +7,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/nri-rpd/cache/cache.h"
 #include "core/nri-rpd/cache/txn.h"
@@ -36,12 +38,18 @@ struct reply {
 	 * runtime */
 	uint32_t taken;
 	bool data_dir; /* the data directory is mounted; its source is data_path */
-	char data_path[CACHE_PATH_MAX];
 	/* Updates of other containers (an UpdateContainer: also of the container itself),
 	 * containers that lose CPUs first. */
 	const struct update *updates;
 	uint32_t n_updates;
+	char data_path[CACHE_PATH_MAX]; /* last, so that clearing a reply can leave it out */
 };
+
+/* Clears a reply, all but the long path, which is valid with data_dir only. */
+static inline void reply_clear(struct reply *reply)
+{
+	memset(reply, 0, offsetof(struct reply, data_path));
+}
 
 /* ---- requests (request.c, sync.c) ------------------------------------------------------------ */
 

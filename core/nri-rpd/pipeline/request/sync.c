@@ -335,7 +335,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 {
 	assert(p->requests.kind == REQ_SYNCHRONIZE && !p->txn);
 	struct err err = ERR_INIT;
-	*ret = (struct reply){0};
+	reply_clear(ret);
 	drop_unlisted(p);
 	settle_names(p);
 	devices_synchronizing(p);
