@@ -60,11 +60,18 @@ static int life_of(struct rig *r, const struct wish *w, struct ctr **ret, struct
 	return bad;
 }
 
-static int end_of(struct rig *r, struct ctr *ctr, struct err *err)
+/* Ends all containers, also after an error, which is `bad`. */
+static int end_all(struct rig *r, struct ctr *ctrs[static CTRS], int bad, struct err *err)
 {
-	int bad = cases_controller_allowed(instance_post_stop(r->instance, ctr, err), "post_stop",
-					   err);
-	return bad ? bad : rig_drop(r, ctr, err);
+	for (unsigned i = 0; i < CTRS; i++) {
+		if (!ctrs[i])
+			continue;
+		int worse = cases_controller_allowed(instance_post_stop(r->instance, ctrs[i], err),
+						     "post_stop", err);
+		worse = worse ? worse : rig_drop(r, ctrs[i], err);
+		bad = bad ? bad : worse;
+	}
+	return bad;
 }
 
 static int cases_controller_hooks(struct rig *r, struct churn *churn, struct err *err)
@@ -82,12 +89,7 @@ static int cases_controller_hooks(struct rig *r, struct churn *churn, struct err
 	instance_controller_timer(r->instance, 0);
 	instance_measure(r->instance);
 	bad = r->late ? 0 : rig_finish_jobs(r, err);
-	bad = bad ? bad : rig_commit(r, r->check->conf, err);
-	for (unsigned i = 0; i < CTRS; i++)
-		if (ctrs[i]) {
-			int worse = end_of(r, ctrs[i], err);
-			bad = bad ? bad : worse;
-		}
+	bad = end_all(r, ctrs, bad ? bad : rig_commit(r, r->check->conf, err), err);
 	return bad || r->late ? bad : rig_finish_jobs(r, err);
 }
 
@@ -256,11 +258,7 @@ static int file_hooks(struct rig *r, struct churn *churn, struct err *err)
 		bad = file_tick(r, err);
 	bad = bad ? bad : rig_commit(r, r->check->conf, err);
 	bad = bad ? bad : file_tick(r, err);
-	for (unsigned i = 0; i < CTRS; i++)
-		if (ctrs[i]) {
-			int worse = end_of(r, ctrs[i], err);
-			bad = bad ? bad : worse;
-		}
+	bad = end_all(r, ctrs, bad, err);
 	return bad ? bad : rig_finish_jobs(r, err);
 }
 

@@ -10,14 +10,6 @@ static char *messages_borrow(const char *text)
 	return (char *)(uintptr_t)text;
 }
 
-#define WRAP(arena, type, prefix, v)                                                               \
-	__extension__({                                                                            \
-		type *w_ = PB_NEW(arena, type, prefix);                                            \
-		if (w_)                                                                            \
-			w_->value = (v);                                                           \
-		w_;                                                                                \
-	})
-
 /* ---- maps ------------------------------------------------------------------------------------ */
 
 /* An entry of a map; entries of all maps have the same members after the base. */
@@ -78,10 +70,10 @@ static bool fill_cpu(struct arena *a, const struct resources *res, bool update, 
 	int64_t quota = res->quota == SIM_NOT_SET && update ? 0 : res->quota;
 	cpu->cpus = res->cpus;
 	cpu->mems = res->mems;
-	cpu->shares = WRAP(a, Nri__OptionalUInt64, nri__optional_uint64, (uint64_t)res->shares);
-	cpu->period = WRAP(a, Nri__OptionalUInt64, nri__optional_uint64, (uint64_t)res->period);
+	cpu->shares = PB_VALUE(a, Nri__OptionalUInt64, nri__optional_uint64, (uint64_t)res->shares);
+	cpu->period = PB_VALUE(a, Nri__OptionalUInt64, nri__optional_uint64, (uint64_t)res->period);
 	if (quota != SIM_NOT_SET)
-		cpu->quota = WRAP(a, Nri__OptionalInt64, nri__optional_int64, quota);
+		cpu->quota = PB_VALUE(a, Nri__OptionalInt64, nri__optional_int64, quota);
 	return cpu->shares && cpu->period && (quota == SIM_NOT_SET || cpu->quota);
 }
 
@@ -98,7 +90,7 @@ Nri__LinuxResources *message_resources(struct arena *a, const struct resources *
 	m->memory = PB_NEW(a, Nri__LinuxMemory, nri__linux_memory);
 	if (!m->memory)
 		return NULL;
-	m->memory->limit = WRAP(a, Nri__OptionalInt64, nri__optional_int64, res->memory_limit);
+	m->memory->limit = PB_VALUE(a, Nri__OptionalInt64, nri__optional_int64, res->memory_limit);
 	return m->memory->limit ? m : NULL;
 }
 
@@ -356,7 +348,7 @@ Nri__Container *message_ctr(const struct sim *s, struct arena *a, const struct s
 	m->pid = c->state == CTR_RUNNING ? c->pid : 0;
 	m->lnx = lnx;
 	lnx->cgroups_path = c->cgroups_path;
-	lnx->oom_score_adj = WRAP(a, Nri__OptionalInt, nri__optional_int, c->oom_score_adj);
+	lnx->oom_score_adj = PB_VALUE(a, Nri__OptionalInt, nri__optional_int, c->oom_score_adj);
 	lnx->resources = message_resources(a, &c->res, false);
 	if (!lnx->resources || !lnx->oom_score_adj)
 		return NULL;

@@ -33,6 +33,15 @@ static inline ProtobufCAllocator pb_arena(struct arena *arena)
 		m_;                                                                                \
 	})
 
+/* Allocates a message with the one member `value`. NULL: out of memory. */
+#define PB_VALUE(arena, type, prefix, v)                                                           \
+	__extension__({                                                                            \
+		type *w_ = PB_NEW(arena, type, prefix);                                            \
+		if (w_)                                                                            \
+			w_->value = (v);                                                           \
+		w_;                                                                                \
+	})
+
 /* Decodes a message into an arena: PB_UNPACK(a, agent__pod_devices, size, data). NULL: the arena is
  * NULL or full, or the message is malformed. */
 #define PB_UNPACK(arena, prefix, size, data)                                                       \

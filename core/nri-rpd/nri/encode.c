@@ -15,30 +15,20 @@ static char *encode_borrow(const char *text)
 	return (char *)(uintptr_t)text;
 }
 
-/* Allocates an initialized message of a type from the arena; NULL: out of memory. */
-/* Allocates a wrapper message; all wrapper types have the one member `value`. */
-#define WRAP(arena, type, prefix, v)                                                               \
-	__extension__({                                                                            \
-		type *w_ = PB_NEW(arena, type, prefix);                                            \
-		if (w_)                                                                            \
-			w_->value = (v);                                                           \
-		w_;                                                                                \
-	})
-
 static bool add_cpu(struct arena *a, Nri__LinuxResources *res, uint32_t fields,
 		    const struct values *v)
 {
 	Nri__LinuxCPU *cpu = PB_NEW(a, Nri__LinuxCPU, nri__linux_cpu);
 	bool ok = cpu != NULL;
 	if (ok && (fields & DIFF_SHARES))
-		ok = (cpu->shares = WRAP(a, Nri__OptionalUInt64, nri__optional_uint64,
-					 (uint64_t)v->shares)) != NULL;
+		ok = (cpu->shares = PB_VALUE(a, Nri__OptionalUInt64, nri__optional_uint64,
+					     (uint64_t)v->shares)) != NULL;
 	if (ok && (fields & DIFF_QUOTA))
-		ok = (cpu->quota = WRAP(a, Nri__OptionalInt64, nri__optional_int64, v->quota)) !=
-		     NULL;
+		ok = (cpu->quota = PB_VALUE(a, Nri__OptionalInt64, nri__optional_int64,
+					    v->quota)) != NULL;
 	if (ok && (fields & DIFF_PERIOD))
-		ok = (cpu->period = WRAP(a, Nri__OptionalUInt64, nri__optional_uint64,
-					 (uint64_t)v->period)) != NULL;
+		ok = (cpu->period = PB_VALUE(a, Nri__OptionalUInt64, nri__optional_uint64,
+					     (uint64_t)v->period)) != NULL;
 	if (!ok)
 		return false;
 	if (fields & DIFF_CPUS)
@@ -60,7 +50,7 @@ static Nri__LinuxResources *encode_resources(struct arena *a, uint32_t fields,
 	res->memory = PB_NEW(a, Nri__LinuxMemory, nri__linux_memory);
 	if (!res->memory)
 		return NULL;
-	res->memory->limit = WRAP(a, Nri__OptionalInt64, nri__optional_int64, v->mem_limit);
+	res->memory->limit = PB_VALUE(a, Nri__OptionalInt64, nri__optional_int64, v->mem_limit);
 	return res->memory->limit ? res : NULL;
 }
 
@@ -166,7 +156,7 @@ static int add_swap(struct target *t, const struct extra *e)
 		res->memory = PB_NEW(t->arena, Nri__LinuxMemory, nri__linux_memory);
 	if (!res || !res->memory)
 		return -ENOMEM;
-	res->memory->swap = WRAP(t->arena, Nri__OptionalInt64, nri__optional_int64, e->number);
+	res->memory->swap = PB_VALUE(t->arena, Nri__OptionalInt64, nri__optional_int64, e->number);
 	return res->memory->swap ? 0 : -ENOMEM;
 }
 
@@ -277,7 +267,7 @@ static int add_io(struct target *t, const struct extra *e)
 
 static int add_oom(struct target *t, const struct extra *e)
 {
-	t->lnx->oom_score_adj = WRAP(t->arena, Nri__OptionalInt, nri__optional_int, e->number);
+	t->lnx->oom_score_adj = PB_VALUE(t->arena, Nri__OptionalInt, nri__optional_int, e->number);
 	return t->lnx->oom_score_adj ? 0 : -ENOMEM;
 }
 
@@ -353,13 +343,13 @@ static int add_device(struct target *t, const struct rp_device *from)
 	if (!t->lnx->devices)
 		t->lnx->devices = arena_array(a, t->n, sizeof(void *));
 	if (ok && from->mode)
-		ok = (d->file_mode = WRAP(a, Nri__OptionalFileMode, nri__optional_file_mode,
-					  from->mode)) != NULL;
+		ok = (d->file_mode = PB_VALUE(a, Nri__OptionalFileMode, nri__optional_file_mode,
+					      from->mode)) != NULL;
 	if (ok && from->uid != RP_OWNER_NOT_SET)
-		ok = (d->uid = WRAP(a, Nri__OptionalUInt32, nri__optional_uint32, from->uid)) !=
+		ok = (d->uid = PB_VALUE(a, Nri__OptionalUInt32, nri__optional_uint32, from->uid)) !=
 		     NULL;
 	if (ok && from->gid != RP_OWNER_NOT_SET)
-		ok = (d->gid = WRAP(a, Nri__OptionalUInt32, nri__optional_uint32, from->gid)) !=
+		ok = (d->gid = PB_VALUE(a, Nri__OptionalUInt32, nri__optional_uint32, from->gid)) !=
 		     NULL;
 	if (!ok || !t->lnx->devices)
 		return -ENOMEM;
@@ -388,8 +378,8 @@ static int add_rdt_group(struct target *t, const struct extra *e)
 {
 	Nri__LinuxRdt *rdt = t->lnx->rdt = PB_NEW(t->arena, Nri__LinuxRdt, nri__linux_rdt);
 	if (rdt)
-		rdt->clos_id = WRAP(t->arena, Nri__OptionalString, nri__optional_string,
-				    encode_borrow(e->text));
+		rdt->clos_id = PB_VALUE(t->arena, Nri__OptionalString, nri__optional_string,
+					encode_borrow(e->text));
 	return rdt && rdt->clos_id ? 0 : -ENOMEM;
 }
 
@@ -433,8 +423,8 @@ static int add_class(struct target *t, const struct blob *class, bool rdt)
 	if (!class)
 		return 0;
 	Nri__LinuxResources *res = resources_of(t);
-	Nri__OptionalString *value = WRAP(t->arena, Nri__OptionalString, nri__optional_string,
-					  encode_borrow(class->data));
+	Nri__OptionalString *value = PB_VALUE(t->arena, Nri__OptionalString, nri__optional_string,
+					      encode_borrow(class->data));
 	if (!res || !value)
 		return -ENOMEM;
 	if (rdt)
