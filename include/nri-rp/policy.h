@@ -114,7 +114,8 @@ struct rp_policy {
 	 * never placed, and may be called twice for one container. */
 	int32_t (*release)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 	/* Optional. Handles an event, see RP_EVENT_…. RP_IGNORED for RP_EVENT_STARTED means
-	 * that the policy does nothing about such events: the host need not send more of them. */
+	 * that the policy does nothing about such events under its configuration: the host need not
+	 * send more of them until the next commit(). */
 	int32_t (*event)(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev);
 	/* Optional. Called after the host has dropped the transaction of the last callback with
 	 * everything staged in it. Returns 0 if the policy has restored its tables, or RP_RESYNC to

@@ -393,6 +393,10 @@ static void *call_all(void *arg)
 		}
 	}
 	assert_true(n > 100);
+	const char *const keys[] = {"key"};
+	const char *values[] = {"from before"};
+	C.pod_annotations(p->instance, 0, keys, 1, values);
+	assert_null(values[0]);
 	return NULL;
 }
 

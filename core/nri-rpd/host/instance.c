@@ -378,6 +378,7 @@ void instance_commit(struct instance *i, struct rp_plan *plan)
 	assert(i->created && i->commit);
 	instance_enter(i, CRUMB_COMMIT, NULL);
 	i->committed = true;
+	i->ignores_starts = false;
 	i->commit(i->inst, plan);
 	(void)instance_leave(i, CRUMB_COMMIT, 0, NULL);
 }
@@ -462,7 +463,7 @@ int instance_event(struct instance *i, const struct rp_event *ev, struct err *er
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, ev->object);
 	instance_enter(i, CRUMB_EVENT, ctr ? ctr->full_name : NULL);
 	int32_t r = i->policy->event(i->inst, running_txn(i), ev);
-	if (ev->type == RP_EVENT_STARTED)
+	if (ev->type == RP_EVENT_STARTED && instance_knows(i, 3))
 		i->ignores_starts = r == RP_IGNORED;
 	return instance_leave(i, CRUMB_EVENT, r, err);
 }

@@ -117,7 +117,7 @@ const struct prefixes *instance_prefixes(const struct instance *i);
 /* Returns the kind for which the module was instantiated, RP_KIND_…. */
 uint32_t instance_role(const struct instance *i);
 bool instance_handles_events(const struct instance *i);
-/* Returns false if the policy has ignored the last RP_EVENT_STARTED, and so all of them. */
+/* Returns false if the policy ignores RP_EVENT_STARTED under its present configuration. */
 bool instance_handles_starts(const struct instance *i);
 /* Returns true if the module was built for this minor version of the ABI or a later one. */
 bool instance_knows(const struct instance *i, uint32_t minor);

@@ -237,6 +237,8 @@ static const char *pod_annotation(void *ctx, rp_pod handle, const char *key)
 static void pod_annotations(void *ctx, rp_pod handle, const char *const *keys, uint32_t n,
 			    const char **ret)
 {
+	for (uint32_t i = 0; i < n; i++)
+		ret[i] = NULL;
 	MAIN_ONLY(ctx, RP_HOST_CACHE_1, );
 	const struct pod *pod = pod_of(ctx, handle);
 	const struct kvs *heard = pod ? pod_heard(pod) : NULL;

@@ -48,7 +48,7 @@ struct instance {
 	bool closing; /* the instance was freed, but its jobs are still running */
 	bool created; /* the module's instance has to be destroyed */
 	bool committed; /* a configuration was committed */
-	bool ignores_starts; /* the policy does nothing when a container has started */
+	bool ignores_starts; /* the policy has ignored a start since its last commit() */
 	struct instance_timer *timers;
 	unsigned n_timers;
 	unsigned n_posts; /* protected by the environment's lock */
