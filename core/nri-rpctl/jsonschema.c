@@ -437,14 +437,16 @@ static const char crd_end[] =
 
 static void __attribute__((format(printf, 2, 3))) put_quoted(struct buf *out, const char *fmt, ...)
 {
-	char text[1200];
+	struct buf text = BUF_INIT;
 	va_list ap;
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, ap);
+	(void)buf_vprintf(&text, fmt, ap);
 	va_end(ap);
-	for (char *c = text; (c = strchr(c, '\'')); c++)
-		*c = '"';
-	(void)buf_add_str(out, text);
+	for (const char *c = buf_text(&text); *c; c++)
+		(void)buf_add(out, *c == '\'' ? "\"" : c, 1);
+	if (text.failed)
+		out->failed = text.failed;
+	buf_fini(&text);
 }
 
 /* Writes a key of the spec; the text behind the keys begins with another one. */

@@ -384,6 +384,23 @@ static void test_json_schema(void **state)
 	buf_fini(&out);
 }
 
+/* Checks that a long kind of a module makes no broken definition. */
+static void test_crds_long_kind(void **state)
+{
+	(void)state;
+	char kind[1001];
+	memset(kind, 'k', sizeof kind - 1);
+	kind[sizeof kind - 1] = '\0';
+	struct rp_schema schema = balloons_schema;
+	schema.cr_kind = kind;
+	const struct conf_named_schema module = {"balloons", &schema};
+	struct buf out = BUF_INIT;
+	assert_int_equal(conf_crds(&module, 1, &out), 0);
+	check_nesting(buf_text(&out));
+	has(buf_text(&out), kind);
+	buf_fini(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,7 +410,7 @@ int main(void)
 		cmocka_unit_test(test_diff_scalars),  cmocka_unit_test(test_diff_defaults),
 		cmocka_unit_test(test_diff_trees),    cmocka_unit_test(test_diff_restart),
 		cmocka_unit_test(test_diff_stops),    cmocka_unit_test(test_help),
-		cmocka_unit_test(test_json_schema),
+		cmocka_unit_test(test_json_schema),   cmocka_unit_test(test_crds_long_kind),
 	};
 	return cmocka_run_group_tests(tests, NULL, forget_last);
 }
