@@ -38,7 +38,7 @@ static int functions_wrong(const struct call *c, const char *expected)
 		       expected);
 }
 
-/* Checks the arguments' kinds, and converts those that have to be sets. */
+/* Checks the kinds of all arguments, and converts lists of CPUs or nodes to sets. */
 static int functions_check(const struct call *c)
 {
 	unsigned n = c->f->text ? c->n - 1 : c->n;
