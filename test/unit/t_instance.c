@@ -324,27 +324,6 @@ static void test_calls(void **state)
 	assert_int_equal(instance_save(p->i, &data, &size, &err), -E2BIG);
 }
 
-/* Checks that starts that a policy ignores end with its next configuration, and that the result of a
- * module from before 1.3 has no such meaning. */
-static void test_ignored_starts(void **state)
-{
-	struct place *p = *state;
-	struct err err = ERR_INIT;
-	struct rp_plan *plan;
-	const struct rp_event ev = {sizeof ev, RP_EVENT_STARTED, .object = p->ctr->handle};
-	script.result = RP_IGNORED;
-	p->module.abi_minor = 2;
-	assert_int_equal(instance_event(p->i, &ev, &err), 0);
-	assert_true(instance_handles_starts(p->i));
-	p->module.abi_minor = 3;
-	assert_int_equal(instance_event(p->i, &ev, &err), 0);
-	assert_false(instance_handles_starts(p->i));
-	script.result = 0;
-	assert_int_equal(instance_prepare(p->i, NULL, &plan, &err), 0);
-	instance_commit(p->i, plan);
-	assert_true(instance_handles_starts(p->i));
-}
-
 static void call_hooks(struct place *p, struct instance *i)
 {
 	struct err err = ERR_INIT;
@@ -896,7 +875,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(calls),
-		T(ignored_starts),
 		T(controller_calls),
 		T(errors),
 		T(without_optional_parts),

@@ -466,6 +466,43 @@ static void test_foreign_thread(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static int32_t ignore_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+{
+	(void)inst;
+	(void)txn;
+	(void)ev;
+	return RP_IGNORED;
+}
+
+static void take_plan(struct rp_instance *inst, struct rp_plan *plan)
+{
+	(void)inst;
+	(void)plan;
+}
+
+/* Checks that starts which a policy ignores end with its next configuration, and that the result
+ * of a module from before 1.3 has no such meaning. */
+static void test_ignored_starts(void **state)
+{
+	struct place *p = *state;
+	const struct rp_policy policy = {.size = sizeof policy, .event = ignore_event};
+	const struct rp_event ev = {sizeof ev, RP_EVENT_STARTED, .object = p->ctr->handle};
+	struct module module = {.name = "inner"};
+	struct instance *i = p->instance;
+	i->module = &module;
+	i->policy = &policy;
+	i->commit = take_plan;
+	i->created = true;
+	for (module.abi_minor = 2; module.abi_minor <= 3; module.abi_minor++) {
+		assert_int_equal(instance_event(i, &ev, NULL), 0);
+		assert_int_equal(instance_handles_starts(i), module.abi_minor < 3);
+	}
+	instance_commit(i, NULL);
+	assert_true(instance_handles_starts(i));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,6 +516,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_feed_bounds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_foreign_calls_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_foreign_thread, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ignored_starts, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
