@@ -20,7 +20,7 @@ Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)')
 
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wvla -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes \
-	-Wundef -Wpointer-arith -Wwrite-strings
+	-Wundef -Wpointer-arith -Wwrite-strings -Wno-unused-parameter
 CFLAGS ?= -O2 -g
 ALL_CFLAGS := -std=gnu11 -Ulinux -D_GNU_SOURCE -DNRI_RP_VERSION='"$(VERSION)"' -DNRI_RP_MODULEDIR='"$(MODULEDIR)"' -DNRI_RP_DATADIR='"$(PREFIX)/share/nri-rp"' $(CFLAGS) $(WARN) $(if $(WERROR),-Werror) \
 	-fstack-protector-strong -fvisibility=hidden -fno-strict-aliasing -fno-common \

@@ -421,7 +421,6 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 {
 	struct kind *k = arg;
 	struct adjust *a = k->adjust;
-	(void)text;
 	switch (event) {
 	case WATCH_BEGIN:
 		k->known = false;

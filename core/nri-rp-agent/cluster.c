@@ -82,7 +82,6 @@ static void take_node(struct cluster *c, const json_t *node)
 static void on_node(enum watch_event event, json_t *object, const char *text, void *arg)
 {
 	struct cluster *c = arg;
-	(void)text;
 	if (event == WATCH_OBJECT) {
 		take_node(c, object);
 		configs_node_seen(c->configs, object);

@@ -182,7 +182,6 @@ static void link_lost(struct link *l, const char *why)
 
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
-	(void)trunk;
 	link_lost(arg, err->text);
 }
 

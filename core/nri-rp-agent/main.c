@@ -87,7 +87,6 @@ static void on_signal(int signo, void *arg)
 {
 	struct agent *a = arg;
 	bool again = a->stopping;
-	(void)signo;
 	log_notice("stopping");
 	a->stopping = true;
 	if (a->cluster && !again)

@@ -19,7 +19,6 @@
 static int take_grace(void *to, const struct cmdline_option *option, const char *argument)
 {
 	struct options *o = to;
-	(void)option;
 	if (str_to_u64(argument, &o->plugin_grace_s) == 0 && o->plugin_grace_s &&
 	    o->plugin_grace_s <= GRACE_MAX_S)
 		return 0;
@@ -31,7 +30,6 @@ static int take_grace(void *to, const struct cmdline_option *option, const char 
 static int take_provider(void *to, const struct cmdline_option *option, const char *argument)
 {
 	struct options *o = to;
-	(void)option;
 	o->kubelet_devices = str_eq(argument, "kubelet");
 	if (o->kubelet_devices || str_eq(argument, "none"))
 		return 0;

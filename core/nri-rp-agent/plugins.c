@@ -50,7 +50,6 @@ struct plugins {
 
 static void on_told(const struct rpc_result *result, void *arg)
 {
-	(void)arg;
 	if (result->error && result->error != -ECANCELED)
 		log_warning("nri-rpd did not accept the list of resource plugins: %s",
 			    result->text);

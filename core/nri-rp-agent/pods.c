@@ -289,7 +289,6 @@ static void pods_set_problem(struct pod_feed *f, const char *problem)
 static void on_pod(enum watch_event event, json_t *object, const char *text, void *arg)
 {
 	struct pod_feed *f = arg;
-	(void)text;
 	switch (event) {
 	case WATCH_BEGIN:
 		begin_list(f);

@@ -196,7 +196,6 @@ static void compare_capacity(struct published *n)
 static void capacity_written(const struct kube_answer *answer, void *arg)
 {
 	struct published *n = arg;
-	(void)answer;
 	(void)loop_timer_arm(n->settle, SETTLE_MS);
 }
 

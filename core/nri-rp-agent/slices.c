@@ -219,7 +219,6 @@ static void slices_on_slice(enum watch_event event, json_t *object, const char *
 	const json_t *spec = json_object_get(object, "spec");
 	int64_t generation =
 		json_integer_value(json_object_get(json_object_get(spec, "pool"), "generation"));
-	(void)text;
 	if (event == WATCH_BEGIN || event == WATCH_OBJECT)
 		s->listed = event == WATCH_OBJECT;
 	if (!s->devices || !writer_idle(s->writer))

@@ -48,7 +48,6 @@ void unary_answer(struct unary *u, const ProtobufCMessage *msg)
 static void on_message(struct grpc_served *c, const struct grpc_message *m, void *arg)
 {
 	struct unary *u = arg;
-	(void)c;
 	if (u->asked || m->compressed)
 		unary_end(u, GRPC_UNIMPLEMENTED, "expected one uncompressed message");
 	else if (m->n && buf_add(&u->request, m->data, m->n))
@@ -60,7 +59,6 @@ static void on_message(struct grpc_served *c, const struct grpc_message *m, void
 static void on_finished(struct grpc_served *c, void *arg)
 {
 	struct unary *u = arg;
-	(void)c;
 	if (!u->asked) {
 		unary_end(u, GRPC_INTERNAL, "a call without a message");
 		return;
@@ -73,7 +71,6 @@ static void on_finished(struct grpc_served *c, void *arg)
 static void on_gone(struct grpc_served *c, void *arg)
 {
 	struct unary *u = arg;
-	(void)c;
 	u->served = NULL;
 	if (!u->handled)
 		unary_free(u);

@@ -69,7 +69,6 @@ static void on_late_carried(unsigned failed, void *arg)
 {
 	struct intercept_call *c = arg;
 	struct intercept *p = c->intercept;
-	(void)failed;
 	pass_answer(c);
 	nri_runtime_unlock(p->plugin.nri);
 }

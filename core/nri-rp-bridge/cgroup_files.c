@@ -437,7 +437,6 @@ static int cgroup_files_narrow(const char *name, void *arg)
 static int hand_down(struct writing *w, const char *cgroup, const void *arg)
 {
 	char path[CGROUP_PATH_MAX];
-	(void)arg;
 	int r = path_of(w->c, cgroup, "cgroup.subtree_control", path);
 	r = r ? r : fs_write(&w->c->root, path, "+cpuset");
 	return r ? err_errno(w->err, r, "%s: enabling cpuset for children", cgroup) : 0;

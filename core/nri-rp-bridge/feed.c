@@ -40,7 +40,6 @@ static void feed_lost(struct feed *f, const char *why)
 
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
-	(void)trunk;
 	feed_lost(arg, err->text);
 }
 

@@ -67,7 +67,6 @@ static void on_carried(unsigned failed, void *arg)
 {
 	struct gather *g = arg;
 	struct intercept *p = g->intercept;
-	(void)failed;
 	p->gather = gather_free(g);
 	(void)malloc_trim(0); /* returns the memory of lists with thousands of entries */
 	nri_runtime_unlock(p->plugin.nri);

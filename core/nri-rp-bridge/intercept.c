@@ -122,7 +122,6 @@ static void on_carried(unsigned failed, void *arg)
 {
 	struct intercept_call *c = arg;
 	struct intercept *p = c->intercept;
-	(void)failed;
 	if (c->events) {
 		forward_edited(c);
 	} else {

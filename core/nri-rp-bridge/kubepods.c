@@ -258,7 +258,6 @@ static void on_events(unsigned events, void *arg)
 	struct kubepods *k = arg;
 	char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 	ssize_t n;
-	(void)events;
 	while ((n = read(k->fd, buf, sizeof buf)) > 0) {
 		for (const char *at = buf; at < buf + n;) {
 			const struct inotify_event *e = (const void *)at;

@@ -67,7 +67,6 @@ struct bridge {
 static void on_signal(int signo, void *arg)
 {
 	struct bridge *b = arg;
-	(void)signo;
 	log_notice("stopping");
 	sd_stopping(b->sd);
 	loop_stop(b->loop);

@@ -44,7 +44,6 @@ static int edit_run_pod(struct intercept_call *c, struct cri_missing *missing, s
 {
 	Cri__PodConfig *config = ((Cri__RunPodSandboxRequest *)c->request)->config;
 	const char *parent = config->lnx ? config->lnx->cgroup_parent : "";
-	(void)missing;
 	/* A plugin that is queried after the creation already has the runtime's id. */
 	int r = c->held ? 0 : cri_annotate_pod(c->arena, config, CRI_ID_ANNOTATION, c->q.pod->id);
 	if (!r)
@@ -105,7 +104,6 @@ static int read_update_pod(struct intercept_call *c)
 static void after_update_pod(struct intercept_call *c, enum intercept_outcome outcome,
 			     struct span payload)
 {
-	(void)payload;
 	if (outcome != OUTCOME_DONE)
 		return;
 	pod_set_resources(c->q.pod, c->q.overhead, c->q.resources);
@@ -130,7 +128,6 @@ static void tell_each(struct intercept_call *c, void (*tell)(struct intercept *p
 static void after_stop_pod(struct intercept_call *c, enum intercept_outcome outcome,
 			   struct span payload)
 {
-	(void)payload;
 	if (outcome != OUTCOME_DONE)
 		return;
 	tell_each(c, tell_stopped);
@@ -140,7 +137,6 @@ static void after_stop_pod(struct intercept_call *c, enum intercept_outcome outc
 static void after_remove_pod(struct intercept_call *c, enum intercept_outcome outcome,
 			     struct span payload)
 {
-	(void)payload;
 	if (outcome != OUTCOME_DONE)
 		return;
 	tell_each(c, tell_removed);
@@ -254,7 +250,6 @@ static int read_start(struct intercept_call *c)
 static void after_start(struct intercept_call *c, enum intercept_outcome outcome,
 			struct span payload)
 {
-	(void)payload;
 	if (outcome == OUTCOME_DONE) {
 		gather_place(c->intercept, c->q.ctr);
 		tell_running(c->intercept, c->q.ctr);
@@ -303,7 +298,6 @@ static int edit_update(struct intercept_call *c, struct cri_missing *missing, st
 static void after_update(struct intercept_call *c, enum intercept_outcome outcome,
 			 struct span payload)
 {
-	(void)payload;
 	if (outcome != OUTCOME_DONE)
 		return;
 	/* The request in the call has the edited resources, which the runtime has applied. */
@@ -321,7 +315,6 @@ static int read_ctr(struct intercept_call *c)
 static void after_stop(struct intercept_call *c, enum intercept_outcome outcome,
 		       struct span payload)
 {
-	(void)payload;
 	if (outcome == OUTCOME_DONE)
 		tell_stopped(c->intercept, c->q.ctr);
 }
@@ -329,7 +322,6 @@ static void after_stop(struct intercept_call *c, enum intercept_outcome outcome,
 static void after_remove(struct intercept_call *c, enum intercept_outcome outcome,
 			 struct span payload)
 {
-	(void)payload;
 	if (outcome == OUTCOME_DONE)
 		tell_removed(c->intercept, c->q.ctr);
 }

@@ -34,7 +34,6 @@ static int take_socket(void *to, const struct cmdline_option *option, const char
 static int take_trace(void *to, const struct cmdline_option *option, const char *argument)
 {
 	struct options *o = to;
-	(void)option;
 	int r = trace_add(&o->trace, argument);
 	if (!r)
 		return 0;

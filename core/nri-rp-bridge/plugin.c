@@ -171,7 +171,6 @@ static void on_gone(bool was_active, const char *why, void *arg)
 
 static void on_problem(const char *what, void *arg)
 {
-	(void)arg;
 	log_warning("the plugin: %s", what);
 }
 

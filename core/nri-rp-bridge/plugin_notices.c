@@ -14,7 +14,6 @@
 
 static void notice_carried(unsigned failed, void *arg)
 {
-	(void)failed;
 	notice_end(arg);
 }
 
@@ -193,7 +192,6 @@ static int carry_one(struct ctr *ctr, const Nri__ContainerUpdate *u, void *arg, 
 	struct carry *c = arg;
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	struct cri_missing missing = {0};
-	(void)err;
 	if (!a)
 		return -ENOMEM;
 	if (!ctr->cri_id)

@@ -324,7 +324,6 @@ static void held_headers(struct call *c, const struct h2_fields *fields, bool la
 static void on_up_headers(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
 {
 	struct call *c = arg;
-	(void)s;
 	if (c->intercepted && c->intercepted->held) {
 		held_headers(c, fields, last);
 		return;
@@ -376,7 +375,6 @@ static void on_up_data(struct h2_stream *s, const uint8_t *data, size_t n, void 
 static void on_up_finished(struct h2_stream *s, void *arg)
 {
 	struct call *c = arg;
-	(void)s;
 	if (c->intercepted && c->intercepted->held) {
 		held_end(c);
 		return;
@@ -389,7 +387,6 @@ static void on_up_finished(struct h2_stream *s, void *arg)
 static void on_up_sent(struct h2_stream *s, size_t n, void *arg)
 {
 	const struct call *c = arg;
-	(void)s;
 	if (c->down && !c->intercepted) /* an intercepted answer was consumed when it was read */
 		h2_stream_consume(c->down, n);
 }
@@ -397,7 +394,6 @@ static void on_up_sent(struct h2_stream *s, size_t n, void *arg)
 static void on_up_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
 {
 	struct call *c = arg;
-	(void)s;
 	c->up = NULL;
 	if (!c->answered)
 		intercepted_end(c, OUTCOME_BROKEN);
@@ -647,21 +643,18 @@ static void ask_end(struct call *c, const struct h2_fields *trailers)
 static void on_down_headers(struct h2_stream *s, const struct h2_fields *fields, bool last,
 			    void *arg)
 {
-	(void)s;
 	if (last)
 		ask_end(arg, fields);
 }
 
 static void on_down_finished(struct h2_stream *s, void *arg)
 {
-	(void)s;
 	ask_end(arg, NULL);
 }
 
 static void on_down_sent(struct h2_stream *s, size_t n, void *arg)
 {
 	struct call *c = arg;
-	(void)s;
 	if (c->up)
 		h2_stream_consume(c->up, n);
 	else if (c->intercepted) {
@@ -673,7 +666,6 @@ static void on_down_sent(struct h2_stream *s, size_t n, void *arg)
 static void on_down_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
 {
 	struct call *c = arg;
-	(void)s;
 	c->down = NULL;
 	if (c->up && !c->answered)
 		c->up = h2_stream_reset(c->up, end->error ? H2_CANCEL : end->code);

@@ -56,7 +56,6 @@ static void on_ended(struct grpc_conn *conn, const struct err *err, void *arg)
 {
 	struct link *l = arg;
 	struct upstream *u = l->upstream;
-	(void)conn;
 	log_notice("%s: %s", u->path, err->text);
 	link_free(l);
 	if (u->links)

@@ -228,7 +228,6 @@ static bool cases_creation_admits(const struct provider *p, rp_pod pod)
 static int hint_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *arg)
 {
 	struct provider *p = provider_asked;
-	(void)arg;
 	if (!cases_creation_admits(p, pod) || list >= LISTS)
 		return -RP_ENOENT;
 	p->n_asked++;
@@ -243,7 +242,6 @@ static int hint_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *
 static int hint_of(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *ret, void *arg)
 {
 	static struct rp_idset nodes; /* valid until the callback returns */
-	(void)arg;
 	if (!cases_creation_admits(provider_asked, pod) || list >= LISTS || index >= lists[list].n)
 		return -RP_ENOENT;
 	(void)rp_idset_parse(&nodes, lists[list].nodes[index], NO_NODE + 1);
@@ -257,8 +255,6 @@ static int cases_creation_choose(rp_pod pod, uint32_t list, struct rp_ids nodes,
 {
 	struct provider *p = provider_asked;
 	struct rp_idset offered;
-	(void)preferred;
-	(void)arg;
 	if (!cases_creation_admits(p, pod) || list >= LISTS)
 		return -RP_ENOENT;
 	p->n_chosen++;

@@ -138,7 +138,6 @@ static int cases_place_restart(struct check *c, struct err *err)
 
 static int has_trail(struct churn *churn, struct ctr *ctr, struct err *err)
 {
-	(void)churn;
 	if (!ctr->cur.cpus || (ctr->trail.text && *ctr->trail.text))
 		return 0;
 	return err_set(err, -EINVAL,

@@ -320,7 +320,6 @@ static void cases_report_metric(void *ctx, const char *name, const char *help, c
 {
 	struct metrics *m = ctx;
 	m->n++;
-	(void)value;
 	if (!m->wrong[0] && (!metric_name(name) || !*help || strchr(help, '\n')))
 		(void)snprintf(m->wrong, sizeof m->wrong, "metric \"%.64s\" (%.64s)", name, help);
 	if (!m->wrong[0] && *labels &&

@@ -111,9 +111,6 @@ int fixture_cgroup(const struct check_machine *m, const char *path, struct err *
 
 static int fixture_remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
-	(void)st;
-	(void)flag;
-	(void)ftw;
 	return remove(path);
 }
 

@@ -254,9 +254,6 @@ int machines_init(struct machines *m, const char *folder, struct err *err)
 
 static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
-	(void)st;
-	(void)flag;
-	(void)ftw;
 	return remove(path);
 }
 

@@ -399,14 +399,12 @@ static int __attribute__((format(printf, 1, 2))) modcheck_usage(const char *fmt,
 static int take_seed(void *to, const struct cmdline_option *option, const char *argument)
 {
 	struct options *o = to;
-	(void)option;
 	return str_to_u64(argument, &o->seed) ? modcheck_wrong("%s is not a seed", argument) : 0;
 }
 
 static int take_cases(void *to, const struct cmdline_option *option, const char *argument)
 {
 	struct options *o = to;
-	(void)option;
 	return regcomp(&o->cases, argument, REG_EXTENDED | REG_NOSUB)
 		       ? modcheck_wrong("%s is not a regular expression", argument)
 		       : 0;
@@ -415,7 +413,6 @@ static int take_cases(void *to, const struct cmdline_option *option, const char 
 static int take_slow(void *to, const struct cmdline_option *option, const char *argument)
 {
 	struct options *o = to;
-	(void)option;
 	return str_to_u64(argument, &o->slow_ms)
 		       ? modcheck_wrong("%s: not a number of milliseconds", argument)
 		       : 0;

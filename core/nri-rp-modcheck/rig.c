@@ -194,13 +194,11 @@ static void stop_loop(void *arg)
 
 static int rig_nothing(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 
 static void all_done(void *arg, int result)
 {
-	(void)result;
 	loop_stop(arg);
 }
 
@@ -321,7 +319,6 @@ struct rig_call {
 static int rig_run_call(struct pipeline *p, void *arg, struct err *err)
 {
 	const struct rig_call *call = arg;
-	(void)p;
 	return call->fn(call->rig, call->ctr, err);
 }
 
@@ -550,7 +547,6 @@ int rig_remove(struct rig *r, struct ctr *ctr, struct err *err)
 
 static int call_sync(struct rig *r, struct ctr *ctr, struct err *err)
 {
-	(void)ctr;
 	return instance_sync(r->instance, err);
 }
 
@@ -564,7 +560,6 @@ int rig_sync(struct rig *r, struct err *err)
 
 static int call_event(struct rig *r, struct ctr *ctr, struct err *err)
 {
-	(void)ctr;
 	return instance_event(r->instance, &r->event, err);
 }
 

@@ -160,7 +160,6 @@ static const void *service(void *ctx, const char *id)
 static void shim_say(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
 	struct shim *s = shim_enter(ctx, "log");
-	(void)object;
 	if (level < RP_LOG_ERROR || level > RP_LOG_DEBUG)
 		shim_broken(s, "log() at the unknown level %u", level);
 	if (!text)

@@ -85,7 +85,6 @@ static int run_strategy_validate(struct vector *v, struct err *err)
 {
 	struct strategy s;
 	rp_cfg list = vector_in(v, "nodeConfigs"), cluster = vector_in(v, "strategy");
-	(void)err;
 	strategy_defaults(&s);
 	bool valid = !strategy_merge(&s, cluster ? cluster : vector_in(v, "cluster"),
 				     STRATEGY_CONFIG, NULL);
@@ -109,7 +108,6 @@ static int run_needsync(struct vector *v, struct err *err)
 	int64_t last = vector_int(vector_in(v, "lastSyncSeconds"), RP_NOT_SET);
 	int64_t threshold = (int64_t)llround(conf_number(vector_in(v, "threshold"), 0.1) * MILLION);
 	bool sync = nr_is_due(last, vector_int(vector_in(v, "updateTimeThresholdSeconds"), 300));
-	(void)err;
 	for (uint32_t i = 0; i < conf_count(watch); i++) {
 		const char *name = conf_text(conf_item(watch, i), "");
 		sync = sync || nr_differs(thousandths_of(before, name), thousandths_of(after, name),

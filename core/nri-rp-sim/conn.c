@@ -106,7 +106,6 @@ static void synchronize(void *arg)
 static void came(const char *plugin, void *arg)
 {
 	struct conn *c = arg;
-	(void)plugin;
 	c->n_active++;
 	sim_wake(c->s);
 }
@@ -270,7 +269,6 @@ static void take_turn(void *arg)
 
 static bool is_mine(struct sim *s, void *arg)
 {
-	(void)s;
 	return ((const struct question *)arg)->mine;
 }
 
@@ -292,7 +290,6 @@ static void conn_answered(const struct rpc_result *result, void *arg)
 
 static bool is_done(struct sim *s, void *arg)
 {
-	(void)s;
 	return ((const struct question *)arg)->done;
 }
 

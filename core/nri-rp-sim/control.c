@@ -50,7 +50,6 @@ static void control_answered(const struct rpc_result *result, void *arg)
 static void closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	struct exchange *x = arg;
-	(void)trunk;
 	if (!x->done)
 		x->error = err_set(&x->err, err->code, "%s", err->text);
 	x->done = true;
@@ -59,7 +58,6 @@ static void closed(struct trunk *trunk, const struct err *err, void *arg)
 
 static bool is_done(struct sim *s, void *arg)
 {
-	(void)s;
 	return ((const struct exchange *)arg)->done;
 }
 

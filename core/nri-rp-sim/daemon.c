@@ -140,7 +140,6 @@ static void on_child(int signo, void *arg)
 	struct sim *s = arg;
 	struct daemon *d = s->daemon;
 	int status;
-	(void)signo;
 	if (!d->pid || waitpid(d->pid, &status, WNOHANG) != d->pid)
 		return;
 	d->pid = 0;
@@ -240,7 +239,6 @@ int daemon_signal(struct sim *s, int signo, struct err *err)
 
 static bool has_exited(struct sim *s, void *arg)
 {
-	(void)arg;
 	return !daemon_running(s);
 }
 

@@ -49,7 +49,6 @@ static int sim_take_number(void *to, const struct cmdline_option *option, const 
 static int sim_take_module_dir(void *to, const struct cmdline_option *option, const char *argument)
 {
 	struct sim_options *o = to;
-	(void)option;
 	if (o->n_module_dirs == SIM_MODULE_DIRS_MAX)
 		return sim_wrong("too many folders of modules", argument);
 	o->module_dirs[o->n_module_dirs++] = argument;

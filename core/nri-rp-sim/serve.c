@@ -39,7 +39,6 @@ static void serve_say(json_t *what)
 
 static void on_event(json_t *event, void *arg)
 {
-	(void)arg;
 	serve_say(event);
 	json_decref(event);
 }
@@ -49,7 +48,6 @@ static void on_input(unsigned events, void *arg)
 	struct server *v = arg;
 	uint8_t *room = buf_reserve(&v->line, PIECE);
 	ssize_t n = room ? read(STDIN_FILENO, room, PIECE) : 0;
-	(void)events;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0)
@@ -73,7 +71,6 @@ static int read_file(struct server *v)
 static bool has_line(struct sim *s, void *arg)
 {
 	const struct server *v = arg;
-	(void)s;
 	return v->ended ||
 	       (buf_len(&v->line) && memchr(buf_bytes(&v->line), '\n', buf_len(&v->line)));
 }

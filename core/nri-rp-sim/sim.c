@@ -38,7 +38,6 @@ static void wait_is_over(void *arg)
 static void on_interrupt(int signo, void *arg)
 {
 	struct sim *s = arg;
-	(void)signo;
 	s->interrupted = true;
 	loop_stop(s->loop);
 }

@@ -104,7 +104,6 @@ static int step_reject(struct sim *s, const json_t *args, json_t *result, struct
 
 static int adopt_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)result;
 	return lifecycle_adopt(s, args, err);
 }
 
@@ -112,7 +111,6 @@ static int delete_one(struct sim *s, const json_t *args, json_t *result, struct 
 {
 	const char *name = json_string_value(args);
 	struct sim_pod *pod = name ? model_find_pod(s, name) : NULL;
-	(void)result;
 	if (!pod)
 		return err_set(err, -ENOENT, "unknown pod \"%s\"", name ? name : "?");
 	return lifecycle_delete(s, pod, err);
@@ -122,7 +120,6 @@ static int exit_one(struct sim *s, const json_t *args, json_t *result, struct er
 {
 	struct sim_ctr *c;
 	int r = find_ctr(s, args, &c, err);
-	(void)result;
 	if (!r)
 		lifecycle_exit(s, c, 0);
 	return r;
@@ -132,7 +129,6 @@ static int remove_one(struct sim *s, const json_t *args, json_t *result, struct 
 {
 	struct sim_ctr *c;
 	int r = find_ctr(s, args, &c, err);
-	(void)result;
 	if (!r)
 		lifecycle_remove(s, c);
 	return r;
@@ -142,7 +138,6 @@ static int replace_one(struct sim *s, const json_t *args, json_t *result, struct
 {
 	struct sim_ctr *c;
 	int r = find_ctr(s, args, &c, err);
-	(void)result;
 	return r ? r : lifecycle_replace(s, c, err);
 }
 
@@ -150,7 +145,6 @@ static int resize_one(struct sim *s, const json_t *args, json_t *result, struct 
 {
 	struct sim_ctr *c;
 	int r = find_ctr(s, json_object_get(args, "container"), &c, err);
-	(void)result;
 	return r ? r : lifecycle_resize(s, c, args, err);
 }
 
@@ -158,7 +152,6 @@ static int resize_pod(struct sim *s, const json_t *args, json_t *result, struct 
 {
 	const char *name = json_string_value(json_object_get(args, "pod"));
 	struct sim_pod *pod = name ? model_find_pod(s, name) : NULL;
-	(void)result;
 	if (!pod)
 		return err_set(err, -EINVAL, "unknown pod %s", name ? name : "without a name");
 	return lifecycle_resize_pod(s, pod, args, err);
@@ -186,7 +179,6 @@ static int fail_one(struct sim *s, const json_t *args, json_t *result, struct er
 {
 	struct sim_ctr *c;
 	int r = find_ctr(s, args, &c, err);
-	(void)result;
 	if (!r)
 		c->failing = true;
 	return r;
@@ -261,38 +253,32 @@ static int change_online(struct sim *s, const json_t *args, bool online, struct 
 
 static int step_lie(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)result;
 	return lie_set(s, args, err);
 }
 
 static int step_offline(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)result;
 	return change_online(s, args, false, err);
 }
 
 static int step_online(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)result;
 	return change_online(s, args, true, err);
 }
 
 static int step_files(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)result;
 	return files_put(s, args, err);
 }
 
 static int step_links(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)result;
 	return files_link(s, args, err);
 }
 
 static int step_cgroup(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct sim_ctr *c;
-	(void)result;
 	int r = arg_check(args, "container files", "cgroup", err);
 	if (!r)
 		r = find_ctr(s, json_object_get(args, "container"), &c, err);
@@ -346,7 +332,6 @@ static int step_expect(struct sim *s, const json_t *args, json_t *result, struct
 	struct hopes h = {.list = list, .err = ERR_INIT};
 	struct buf why = BUF_INIT;
 	bool holds;
-	(void)result;
 	if (come_true(s, &h))
 		return 0;
 	if (h.err.code == -EINVAL)
@@ -362,7 +347,6 @@ static int step_wait(struct sim *s, const json_t *args, json_t *result, struct e
 {
 	int64_t ms;
 	int r = read_ms(args, 0, &ms, err);
-	(void)result;
 	if (!r)
 		(void)sim_wait(s, NULL, NULL, (uint64_t)ms);
 	return r;
@@ -388,7 +372,6 @@ static int step_settle(struct sim *s, const json_t *args, json_t *result, struct
 	int64_t ms;
 	int r = read_ms(args, QUIET_MS, &ms, err);
 	struct quiet q = {s->n_updates, clock_ms(), (uint64_t)ms};
-	(void)result;
 	while (!r && !is_quiet(s, &q))
 		(void)sim_wait(s, is_quiet, &q, q.length_ms + 5);
 	return r;
@@ -397,8 +380,6 @@ static int step_settle(struct sim *s, const json_t *args, json_t *result, struct
 static int step_containers(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	json_t *list = json_array();
-	(void)args;
-	(void)err;
 	for (const struct sim_ctr *c = s->ctrs; c; c = c->next)
 		(void)json_array_append_new(list, model_describe(s, c));
 	(void)json_object_set_new(result, "containers", list);
@@ -417,8 +398,6 @@ static int step_container(struct sim *s, const json_t *args, json_t *result, str
 /* Returns the recorded updates and clears them. */
 static int step_updates(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)args;
-	(void)err;
 	(void)json_object_set_new(result, "updates", s->updates);
 	s->updates = json_array();
 	return s->updates ? 0 : err_errno(err, -ENOMEM, "updates");
@@ -426,7 +405,6 @@ static int step_updates(struct sim *s, const json_t *args, json_t *result, struc
 
 static int step_problems(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)args;
 	(void)json_object_set_new(result, "problems", s->problems);
 	s->problems = json_array();
 	return s->problems ? 0 : err_errno(err, -ENOMEM, "problems");
@@ -435,8 +413,6 @@ static int step_problems(struct sim *s, const json_t *args, json_t *result, stru
 static int step_status(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	char text[64];
-	(void)args;
-	(void)err;
 	doc_put_int(result, "pid", daemon_pid(s));
 	doc_put_bool(result, "connected", conn_is_active(s));
 	doc_put_text(result, "lastExit",
@@ -473,10 +449,6 @@ static int steps_evaluate(struct sim *s, const json_t *args, json_t *result, str
 
 static int step_note(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)s;
-	(void)args;
-	(void)result;
-	(void)err;
 	return 0;
 }
 

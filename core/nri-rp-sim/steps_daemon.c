@@ -90,7 +90,6 @@ static int steps_daemon_end(struct sim *s, int signo, json_t *result, struct err
 
 int step_stop(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)args;
 	int r = steps_daemon_end(s, SIGTERM, result, err);
 	int status = daemon_last_status(s);
 	if (!r && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
@@ -104,7 +103,6 @@ int step_stop(struct sim *s, const json_t *args, json_t *result, struct err *err
 
 int step_kill(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)args;
 	return steps_daemon_end(s, SIGKILL, result, err);
 }
 
@@ -122,7 +120,6 @@ int step_signal(struct sim *s, const json_t *args, json_t *result, struct err *e
 	} signals[] = {{"HUP", SIGHUP},	  {"TERM", SIGTERM}, {"KILL", SIGKILL}, {"USR1", SIGUSR1},
 		       {"USR2", SIGUSR2}, {"STOP", SIGSTOP}, {"CONT", SIGCONT}};
 	const char *name = json_string_value(args);
-	(void)result;
 	for (unsigned i = 0; name && i < sizeof signals / sizeof *signals; i++)
 		if (str_eq(signals[i].name, name))
 			return daemon_signal(s, signals[i].signo, err);
@@ -155,9 +152,6 @@ int step_exited(struct sim *s, const json_t *args, json_t *result, struct err *e
 
 int step_runtime_stop(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	(void)args;
-	(void)result;
-	(void)err;
 	conn_close(s);
 	return 0;
 }
@@ -166,7 +160,6 @@ int step_runtime_start(struct sim *s, const json_t *args, json_t *result, struct
 {
 	bool configure_first;
 	uint64_t after = conn_n_active(s);
-	(void)result;
 	int r = arg_bool(args, "configureFirst", false, &configure_first, err);
 	if (!r)
 		r = conn_listen(s, err);
@@ -186,8 +179,6 @@ int step_runtime_restart(struct sim *s, const json_t *args, json_t *result, stru
 int step_connected(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct starting w = {0};
-	(void)args;
-	(void)result;
 	(void)sim_wait(s, up_or_dead, &w, START_MS);
 	return daemon_running(s) && conn_is_active(s) ? 0 : not_up(s, err);
 }
@@ -200,7 +191,6 @@ int step_write_config(struct sim *s, const json_t *args, json_t *result, struct 
 {
 	struct buf text = BUF_INIT;
 	_json_ json_t *map = json_is_object(args) ? json_copy((json_t *)(uintptr_t)args) : NULL;
-	(void)result;
 	if (map && !json_object_get(map, "metrics"))
 		(void)json_object_set_new(map, "metrics",
 					  json_pack("{ss,sb}", "listen",
@@ -405,7 +395,6 @@ int step_log(struct sim *s, const json_t *args, json_t *result, struct err *err)
 	int64_t within = (int64_t)s->options.settle_ms;
 	bool never = false;
 	int r = 0;
-	(void)result;
 	if (json_is_object(args)) {
 		r = arg_check(args, "regex within never", "log", err);
 		if (!r)

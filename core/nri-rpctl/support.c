@@ -105,9 +105,6 @@ static void support_add(struct support *s, const char *file, const char *what, s
 
 static int support_remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
-	(void)st;
-	(void)kind;
-	(void)ftw;
 	return remove(path);
 }
 

@@ -20,7 +20,6 @@ static int32_t blkio_plan(struct rp_instance *inst, rp_cfg section, struct rp_pl
 
 static void blkio_commit(struct rp_instance *inst, const struct rp_plan *former)
 {
-	(void)former;
 	inst->controller.takes =
 		inst->plan->enable && inst->plan->forward ? 0 : RP_TAKES_BLOCKIO_CLASS;
 }

@@ -33,7 +33,6 @@ static int32_t add_device(void *arg, const char *name, uint32_t kind)
 	char path[CTL_PATH_MAX], text[32];
 	const char *at;
 	uint64_t major, minor;
-	(void)kind;
 	if (strlen(name) >= sizeof d.name || l->to->n == BLKIO_DEVICES_MAX ||
 	    ctl_format(path, sizeof path, "/sys/block/%s/dev", name) ||
 	    l->h->work->read_file(l->h->ctx, path, text, sizeof text) < 0)

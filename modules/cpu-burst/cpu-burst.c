@@ -306,7 +306,6 @@ static void burst_done(struct rp_instance *inst, struct ctl_item *item, bool ran
 static int32_t burst_started(struct rp_instance *inst, const struct rp_ctr_info *info,
 			     enum ctl_cause cause)
 {
-	(void)cause;
 	if (may_burst(inst, info))
 		cpu_burst_arm(inst);
 	return 0;

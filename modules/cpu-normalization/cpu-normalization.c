@@ -124,8 +124,6 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 static int32_t meta_changed(struct rp_instance *inst, const char *key, const char *old_text,
 			    const char *new_text)
 {
-	(void)inst;
-	(void)key;
 	if (!old_text || !new_text)
 		return old_text != new_text;
 	int64_t old_ratio = calc_millionths(old_text), new_ratio = calc_millionths(new_text);

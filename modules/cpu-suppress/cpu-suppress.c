@@ -376,7 +376,6 @@ static void suppress_done(struct rp_instance *inst, struct ctl_item *item, bool 
 static int32_t suppress_started(struct rp_instance *inst, const struct rp_ctr_info *info,
 				enum ctl_cause cause)
 {
-	(void)cause;
 	if (koord_is_lent(&inst->h, info->pod))
 		cpu_suppress_arm(inst);
 	return 0;

@@ -188,7 +188,6 @@ static bool take_class(struct rp_instance *inst, rp_ctr ctr)
 static int32_t cpu_pre_create(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const char *source;
-	(void)txn;
 	const char *class = ctl_class_of(&inst->h, info->ctr, RP_F_CPU_CLASS, CLASS_KEY, &source);
 	if (!class || !*class)
 		return 0;

@@ -248,7 +248,6 @@ static void relief_free(struct rp_instance *inst, const struct rp_ctr_info *info
 static int32_t relief_choose(struct rp_instance *inst, const struct rp_ctr_info *info,
 			     struct rp_ids from, uint32_t n, struct rp_idset *ret)
 {
-	(void)info;
 	place_pick(inst->plan, from, n, ret);
 	return 0;
 }

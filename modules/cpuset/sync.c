@@ -175,7 +175,6 @@ static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	struct looked c;
 	struct record rec;
 	struct rp_idset named;
-	(void)w;
 	look_at(inst, info, &c);
 	if (!(info->flags & RP_CTR_DEGRADED) || (c.class != CLASS_INTEGER && !c.follows))
 		return 0;

@@ -90,7 +90,6 @@ static int32_t evict_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *
 
 static void evict_commit(struct rp_instance *inst, const struct rp_plan *former)
 {
-	(void)former;
 	inst->timer.rate = (struct koord_rate){0};
 	evict_rounds_reset(inst->rounds);
 }

@@ -163,7 +163,6 @@ static int32_t memqos_pre_create(struct rp_instance *inst, rp_txn txn,
 
 static void memqos_gone(struct rp_instance *inst, rp_ctr ctr)
 {
-	(void)ctr;
 	want_sums(inst);
 }
 

@@ -29,35 +29,26 @@ static const struct rp_schema schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_F
 
 static int32_t none_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
-	(void)cfg;
 	*ret_plan = &inst->plan;
 	return 0;
 }
 
 static void none_take(struct rp_instance *inst, struct rp_plan *plan)
 {
-	(void)inst;
-	(void)plan;
 }
 
 static int32_t none_sync(struct rp_instance *inst, rp_txn txn)
 {
-	(void)inst;
-	(void)txn;
 	return 0;
 }
 
 static int32_t none_container(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	(void)inst;
-	(void)txn;
-	(void)ctr;
 	return 0;
 }
 
 static int32_t none_rolled_back(struct rp_instance *inst)
 {
-	(void)inst;
 	return 0;
 }
 
@@ -89,7 +80,6 @@ static void none_destroy(struct rp_instance *inst)
 
 static const void *none_service(struct rp_instance *inst, const char *id)
 {
-	(void)inst;
 	if (strcmp(id, RP_POLICY_1) == 0)
 		return &policy;
 	return strcmp(id, RP_SCHEMA_1) == 0 ? &schema : NULL;

@@ -223,8 +223,6 @@ static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 			 const struct life_walk *w)
 {
 	struct record rec;
-	(void)txn;
-	(void)w;
 	if (!read_record(inst, info->ctr, &rec))
 		return 0;
 	uint32_t pool = find_pool(inst->plan, rec.name, rec.instance);

@@ -162,7 +162,6 @@ static int32_t place_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 			 const struct life_walk *w)
 {
 	struct placing a = {txn, info};
-	(void)w;
 	if (table_find(inst, info->ctr))
 		return 0;
 	int32_t r = sync_quietly(inst, sync_do_place, &a);

@@ -458,7 +458,6 @@ static void rdt_done(struct rp_instance *inst, struct ctl_item *item, bool ran)
  * so the groups are set up again first. */
 static void rdt_timer(struct rp_instance *inst, uint64_t cookie)
 {
-	(void)cookie;
 	if (inst->plan->enable)
 		queue_setup(inst, false);
 }

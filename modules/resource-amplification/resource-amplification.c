@@ -130,7 +130,6 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 /* Removes the annotation from the Node if no resource is amplified. */
 static int32_t apply(struct rp_instance *inst, const struct rp_nr_edit *node)
 {
-	(void)inst;
 	if (!node->result_annotation(node->ctx, KEY))
 		node->set_annotation(node->ctx, KEY, NULL);
 	return 0;

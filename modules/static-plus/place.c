@@ -173,7 +173,6 @@ void place_explain(struct rp_instance *inst, const struct wish *w, struct rp_ids
 static void relief_free(struct rp_instance *inst, const struct rp_ctr_info *info,
 			struct rp_idset *ret)
 {
-	(void)info;
 	place_shared(inst, ret);
 }
 
@@ -181,7 +180,6 @@ static int32_t relief_choose(struct rp_instance *inst, const struct rp_ctr_info 
 			     struct rp_ids from, uint32_t n, struct rp_idset *ret)
 {
 	struct rp_idset left;
-	(void)info;
 	rp_idset_copy(&left, from);
 	return place_take(inst, &left, n, ret);
 }
@@ -190,7 +188,6 @@ static int32_t relief_stage(struct rp_instance *inst, rp_txn txn, const struct r
 			    struct rp_ids cpus)
 {
 	const struct wish w = wish_of(info);
-	(void)cpus;
 	return stage_ctr(inst, txn, &w, NULL);
 }
 

@@ -116,7 +116,6 @@ static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct r
 {
 	struct rp_idset shared, wide, slice;
 	struct record rec;
-	(void)w;
 	if (!stage_read(inst, info->ctr, &rec))
 		return 0;
 	if (rec.kind == KIND_SYSTEM && rp_ids_empty(rp_ids_of(&inst->plan->reserved))) {

@@ -38,7 +38,6 @@ static int32_t sync_do_keep(struct rp_instance *inst, rp_txn txn, const struct r
 {
 	const struct wish w = wish_of(info);
 	struct rp_ids own = own_cpus(inst, &w, rp_ids_of((const struct rp_idset *)walk->arg));
-	(void)txn;
 	if (is_right(inst, &w, own))
 		owners_give(&inst->owners, own, info->ctr);
 	return 0;
@@ -115,7 +114,6 @@ static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 			 const struct life_walk *walk)
 {
 	struct wish w = wish_of(info);
-	(void)walk;
 	return lacks_slice(inst, &w) && (info->flags & RP_CTR_DEGRADED) ? place_one(inst, txn, &w)
 									: 0;
 }

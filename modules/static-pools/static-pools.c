@@ -337,9 +337,6 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 /* Changes nothing: the lists of a container do not depend on its CPU request. */
 static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	(void)inst;
-	(void)txn;
-	(void)info;
 	return 0;
 }
 
@@ -355,7 +352,6 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			 const struct life_walk *w)
 {
-	(void)txn;
 	count_ctr(inst, info, *(const bool *)w->arg, 1);
 	return 0;
 }
@@ -510,7 +506,6 @@ static int32_t check_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 			 const struct life_walk *w)
 {
 	struct record rec;
-	(void)txn;
 	return read_record(inst, info->ctr, &rec)
 		       ? static_pools_verify(&inst->h, w->arg, &rec, info->id)
 		       : 0;

@@ -5,14 +5,12 @@
 static void free_cpus(struct rp_instance *inst, const struct rp_ctr_info *info,
 		      struct rp_idset *ret)
 {
-	(void)info;
 	place_candidates(inst, ret);
 }
 
 static int32_t choose_cpus(struct rp_instance *inst, const struct rp_ctr_info *info,
 			   struct rp_ids from, uint32_t n, struct rp_idset *ret)
 {
-	(void)info;
 	return plan_take(inst->plan, from, n, ret);
 }
 

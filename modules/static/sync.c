@@ -52,7 +52,6 @@ static int32_t sync_keep_one(struct rp_instance *inst, rp_txn txn, const struct 
 {
 	const struct syncing *s = w->arg;
 	struct rp_ids own = own_cpus(inst, info, rp_ids_of(&s->common));
-	(void)txn;
 	if (still_right(inst, own, place_wanted(inst, info)))
 		owners_give(&inst->owners, own, info->ctr);
 	return 0;
@@ -64,7 +63,6 @@ static int32_t sync_follow_one(struct rp_instance *inst, rp_txn txn, const struc
 			       const struct life_walk *w)
 {
 	struct rp_idset cpus;
-	(void)txn;
 	if (rp_ids_empty(info->exclusive) == (w->pass != 0) && place_follows(inst, info))
 		(void)place_followed(inst, info, &cpus);
 	return 0;
@@ -103,7 +101,6 @@ static int32_t place_waiting(struct rp_instance *inst, rp_txn txn, const struct 
 {
 	struct placing p;
 	struct rp_idset own;
-	(void)w;
 	if (!place_wanted(inst, info) || owners_owned(&inst->owners, info->ctr, &own) ||
 	    !try_exclusive(inst, txn, info, &p))
 		return 0;
@@ -185,7 +182,6 @@ static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 {
 	struct placing p;
 	struct rp_idset own, shared;
-	(void)w;
 	if (owners_owned(&inst->owners, info->ctr, &own))
 		return 0;
 	if (place_follows(inst, info)) {

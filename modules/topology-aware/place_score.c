@@ -166,19 +166,16 @@ static double score_depth(const struct compare *c, const struct score *s)
 
 static double score_number(const struct compare *c, const struct score *s)
 {
-	(void)c;
 	return -(double)s->pool;
 }
 
 static double score_all_hints(const struct compare *c, const struct score *s)
 {
-	(void)c;
 	return s->hint_all;
 }
 
 static double score_some_hints(const struct compare *c, const struct score *s)
 {
-	(void)c;
 	return s->hint_all == 0 ? s->hint_some : 0;
 }
 
@@ -199,7 +196,6 @@ static double score_hinted_number(const struct compare *c, const struct score *s
 
 static double score_types(const struct compare *c, const struct score *s)
 {
-	(void)c;
 	return s->memory->exact;
 }
 
@@ -235,19 +231,16 @@ static double score_level_room(const struct compare *c, const struct score *s)
 
 static double score_memory_nodes(const struct compare *c, const struct score *s)
 {
-	(void)c;
 	return s->memory->offers ? -(double)s->memory->n_nodes : -(double)UINT32_MAX;
 }
 
 static double score_has_types(const struct compare *c, const struct score *s)
 {
-	(void)c;
 	return s->memory->complete;
 }
 
 static double score_class(const struct compare *c, const struct score *s)
 {
-	(void)c;
 	return s->preferred;
 }
 
@@ -262,7 +255,6 @@ static double score_priority(const struct compare *c, const struct score *s)
 
 static double score_isolated(const struct compare *c, const struct score *s)
 {
-	(void)c;
 	return s->isolated > 0 ? (double)s->isolated : 0;
 }
 
@@ -273,7 +265,6 @@ static double score_isolated_number(const struct compare *c, const struct score 
 
 static double score_exclusive_room(const struct compare *c, const struct score *s)
 {
-	(void)c;
 	return s->shared > 0 ? (double)s->shared : 0;
 }
 
@@ -285,7 +276,6 @@ static double score_exclusive_number(const struct compare *c, const struct score
 /* Prefers the pool with the least free CPU, so that other pools keep large free areas. */
 static double score_tightness(const struct compare *c, const struct score *s)
 {
-	(void)c;
 	return -(double)s->shared;
 }
 
@@ -303,7 +293,6 @@ static double score_company(const struct compare *c, const struct score *s)
 
 static double score_room(const struct compare *c, const struct score *s)
 {
-	(void)c;
 	return (double)s->shared;
 }
 

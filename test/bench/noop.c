@@ -29,7 +29,6 @@ static bool has_more(const struct rpc_request *req)
 
 static void handle(struct rpc_request *req, void *arg)
 {
-	(void)arg;
 	if (str_eq(req->method, "Configure")) {
 		Nri__ConfigureResponse out = NRI__CONFIGURE_RESPONSE__INIT;
 		out.events = EVENTS;
@@ -45,8 +44,6 @@ static void handle(struct rpc_request *req, void *arg)
 
 static void closed(struct trunk *trunk, const struct err *err, void *arg)
 {
-	(void)trunk;
-	(void)err;
 	loop_stop(arg);
 }
 

@@ -38,7 +38,6 @@ static void runtime_call(struct rpc_request *req, void *arg)
 static void lost(struct trunk *trunk, const struct err *err, void *arg)
 {
 	struct bench *b = arg;
-	(void)trunk;
 	fprintf(stderr, "bench: the target has gone: %s\n", err->text);
 	b->failed = true;
 	loop_stop(b->loop);
@@ -50,7 +49,6 @@ static void accepted(unsigned events, void *arg)
 	struct err err = ERR_INIT;
 	const struct trunk_config config = {.mux = true, .closed = lost, .arg = b};
 	int fd = wire_accept(b->listen_fd);
-	(void)events;
 	if (fd < 0 || b->trunk || trunk_new(b->loop, fd, &config, &b->trunk, &err))
 		return;
 	rpc_serve(trunk_rpc(b->trunk, MUX_CONN_RUNTIME), runtime_call, b);

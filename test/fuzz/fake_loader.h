@@ -21,10 +21,6 @@ int loader_new(const char *const *paths, unsigned n_paths, unsigned flags, struc
 	       struct loader **ret, struct err *err)
 {
 	struct loader *l = calloc(1, sizeof *l);
-	(void)paths;
-	(void)n_paths;
-	(void)flags;
-	(void)crumb;
 	if (!l)
 		return err_errno(err, -ENOMEM, "loader");
 	strncpy(l->module.name, rp_module_1.name, sizeof l->module.name - 1);
@@ -49,10 +45,6 @@ unsigned loader_default_flags(void)
 
 int loader_set_paths(struct loader *l, const char *const *paths, unsigned n_paths, struct err *err)
 {
-	(void)l;
-	(void)paths;
-	(void)n_paths;
-	(void)err;
 	return 0;
 }
 
@@ -66,8 +58,6 @@ int loader_open(struct loader *l, const char *name, struct module **ret, struct 
 
 void loader_drop(struct loader *l, struct module *m)
 {
-	(void)l;
-	(void)m;
 }
 
 struct module *loader_get(const struct loader *l, const char *name)
@@ -78,40 +68,28 @@ struct module *loader_get(const struct loader *l, const char *name)
 int loader_list(const struct loader *l, int (*fn)(const struct loader_item *item, void *arg),
 		void *arg)
 {
-	(void)l;
-	(void)fn;
-	(void)arg;
 	return 0;
 }
 
 int module_stale(const struct loader *l, const struct module *m)
 {
-	(void)l;
-	(void)m;
 	return MODULE_FRESH;
 }
 
 int module_restart(const struct loader *l, const struct module *m, struct err *err)
 {
-	(void)l;
-	(void)m;
-	(void)err;
 	return 0;
 }
 
 int module_schema(const struct loader *l, struct module *m, const struct rp_schema **ret,
 		  struct err *err)
 {
-	(void)l;
-	(void)err;
 	*ret = m->abi->service(NULL, RP_SCHEMA_1);
 	return 0;
 }
 
 void module_note_code(const struct module *m, struct crumb *crumb)
 {
-	(void)m;
-	(void)crumb;
 }
 
 #endif

@@ -26,7 +26,6 @@ static int fake_byte(struct fake_work *f)
 static int32_t fake_read(void *ctx, const char *path, char *buf, uint32_t cap)
 {
 	struct fake_work *f = ctx;
-	(void)path;
 	if (f->at == f->end)
 		return -ENOENT;
 	const uint8_t *stop = memchr(f->at, 0xff, (size_t)(f->end - f->at));
@@ -41,23 +40,17 @@ static int32_t fake_read(void *ctx, const char *path, char *buf, uint32_t cap)
 
 static int32_t fake_write(void *ctx, const char *path, const char *text)
 {
-	(void)path;
-	(void)text;
 	return -(fake_byte(ctx) & 0x1f);
 }
 
 static int32_t fake_dir(void *ctx, const char *path)
 {
-	(void)path;
 	return -(fake_byte(ctx) & 0x1f);
 }
 
 static int32_t fake_find(void *ctx, const char *ref, const char *controller, char *buf,
 			 uint32_t cap)
 {
-	(void)ctx;
-	(void)ref;
-	(void)controller;
 	return snprintf(buf, cap, "/cg") < (int)cap ? 0 : -RP_E2BIG;
 }
 
@@ -67,7 +60,6 @@ static int32_t fake_list(void *ctx, const char *path,
 	static const char *const names[] = {"sda", "sdb", "nri-rp.gold", "mon_L3_00"};
 	struct fake_work *f = ctx;
 	int32_t r = 0;
-	(void)path;
 	for (unsigned i = 0, bits = (unsigned)fake_byte(f); i < 4 && !r; i++)
 		if (bits & 1u << i)
 			r = each(arg, names[i], i < 2 ? RP_FILE_LINK : RP_FILE_DIR);
@@ -82,8 +74,6 @@ static int32_t fake_link(void *ctx, const char *path, char *buf, uint32_t cap)
 static int64_t fake_move(void *ctx, int32_t pid, uint64_t n, void **pages, const int32_t *nodes,
 			 int32_t *status)
 {
-	(void)pid;
-	(void)pages;
 	for (uint64_t i = 0; i < n; i++)
 		status[i] = nodes ? nodes[i] : 0;
 	return -(fake_byte(ctx) & 1);
@@ -91,16 +81,10 @@ static int64_t fake_move(void *ctx, int32_t pid, uint64_t n, void **pages, const
 
 static void fake_log(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
-	(void)ctx;
-	(void)level;
-	(void)object;
-	(void)text;
 }
 
 static int32_t fake_fail(void *ctx, int32_t code, const char *text)
 {
-	(void)ctx;
-	(void)text;
 	return code;
 }
 

@@ -32,7 +32,6 @@ static void check(int ok)
 
 static int check_pod(const Agent__PodDevices *pod, void *arg)
 {
-	(void)arg;
 	check(*pod->name && strlen(pod->name) < AGENT_NAME_MAX && *pod->namespace_);
 	check(pod->n_containers <= AGENT_CONTAINERS_MAX);
 	for (size_t i = 0; i < pod->n_containers; i++) {
@@ -76,7 +75,6 @@ static void read_pod(const uint8_t *data, size_t n)
 
 static void on_touched(void *arg)
 {
-	(void)arg;
 }
 
 static void on_done(const struct grpc_result *r, void *arg)

@@ -20,7 +20,6 @@
 
 static void check_pod(const Agent__FedPod *pod, void *arg)
 {
-	(void)arg;
 	check(*pod->uid && *pod->name && *pod->namespace_);
 	size_t n = agent__fed_pod__get_packed_size(pod);
 	uint8_t *packed = malloc(n + 1);

@@ -56,7 +56,6 @@ static const struct rp_schema folded = {
 
 static enum conf_found find(void *ctx, const char *module, const struct rp_schema **ret_schema)
 {
-	(void)ctx;
 	*ret_schema = str_eq(module, "fold") ? &folded : &rich;
 	if (str_eq(module, "rich") || str_eq(module, "fold"))
 		return CONF_SCHEMA;
@@ -65,7 +64,6 @@ static enum conf_found find(void *ctx, const char *module, const struct rp_schem
 
 static const char *of_kind(void *ctx, const char *kind)
 {
-	(void)ctx;
 	return str_eq(kind, "Rich") ? "rich" : NULL;
 }
 
@@ -97,8 +95,6 @@ static void walk(rp_cfg node, unsigned depth)
 
 static int any_change(const struct conf_change *change, void *arg)
 {
-	(void)change;
-	(void)arg;
 	return 1;
 }
 

@@ -80,7 +80,6 @@ struct kube_call *kube_cancel(struct kube_call *c)
 
 struct loop *kube_loop(const struct kube *k)
 {
-	(void)k;
 	return state.loop;
 }
 
@@ -118,7 +117,6 @@ void cdi_each(const char *dir,
 
 static void on_idle(void *arg)
 {
-	(void)arg;
 }
 
 /* ---- one input ------------------------------------------------------------------------------- */

@@ -26,7 +26,6 @@ struct play {
 
 static void on_touched(void *arg)
 {
-	(void)arg;
 }
 
 static void on_served_message(struct grpc_served *c, const struct grpc_message *m, void *arg)
@@ -49,7 +48,6 @@ static void on_served_finished(struct grpc_served *c, void *arg)
 static void on_served_gone(struct grpc_served *c, void *arg)
 {
 	struct play *p = arg;
-	(void)c;
 	p->n_over++;
 }
 
@@ -78,7 +76,6 @@ static void on_accept(struct h2_stream *s, const struct h2_fields *fields, bool 
 static void on_message(const uint8_t *payload, size_t n, void *arg)
 {
 	struct play *p = arg;
-	(void)payload;
 	check(n <= MESSAGE_MAX);
 	p->n_messages++;
 	p->n_bytes += n;

@@ -39,9 +39,6 @@ static void need(bool true_thing)
 
 static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
-	(void)st;
-	(void)flag;
-	(void)ftw;
 	return remove(path);
 }
 

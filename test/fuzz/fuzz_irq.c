@@ -44,16 +44,12 @@ static int32_t write_file(void *ctx, const char *path, const char *text)
 static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *arg, int32_t result),
 		      void *arg)
 {
-	(void)ctx;
 	done(arg, run(arg));
 	return 0;
 }
 
 static void keep_quiet(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
-	(void)ctx;
-	(void)level;
-	(void)object;
 	assert(*text);
 }
 

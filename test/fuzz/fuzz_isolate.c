@@ -21,7 +21,6 @@ struct line {
 static const char *arg(void *ctx, rp_ctr ctr, uint32_t index)
 {
 	const struct line *l = ctx;
-	(void)ctr;
 	return index < l->n ? l->args[index] : NULL;
 }
 
@@ -29,26 +28,17 @@ static const char *env(void *ctx, rp_ctr ctr, const char *name)
 {
 	const struct line *l = ctx;
 	uint32_t index = name[0] == 'C' ? 0 : name[4] == 'P' ? 1 : name[4] == 'S' ? 2 : 3;
-	(void)ctr;
 	return index < l->n && l->args[index][0] == '=' ? l->args[index] + 1 : NULL;
 }
 
 static int32_t extended(void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request,
 			int64_t *ret_limit)
 {
-	(void)ctx;
-	(void)ctr;
-	(void)resource;
-	(void)ret_request;
-	(void)ret_limit;
 	return -RP_ENOENT;
 }
 
 static void no_log(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
-	(void)ctx;
-	(void)level;
-	(void)object;
 	assert(strlen(text) < MODHOST_TEXT_MAX);
 }
 

@@ -128,7 +128,6 @@ static void read_adjustment(json_t *object)
 
 static void on_settled(void *arg)
 {
-	(void)arg;
 }
 
 /* A slice is recorded once, and its device has a place or a cause why not. */

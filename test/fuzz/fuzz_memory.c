@@ -18,14 +18,12 @@ static int32_t count(void *arg, uint32_t id)
 static const char *annotation(void *ctx, rp_pod pod, const char *key)
 {
 	static char text[512];
-	(void)pod;
 	assert(strlen(key) < 1024);
 	return fake_read(ctx, key, text, sizeof text) > 0 ? text : NULL;
 }
 
 static const char *scoped(void *ctx, rp_ctr ctr, const char *key, uint32_t *ret_scope)
 {
-	(void)ret_scope;
 	return annotation(ctx, ctr, key);
 }
 
@@ -40,8 +38,6 @@ static int32_t get_ctr(void *ctx, rp_ctr ctr, struct rp_ctr_info *info)
 
 static int32_t get_int(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret)
 {
-	(void)ctr;
-	(void)field;
 	*ret = (int64_t)fake_byte(ctx) << fake_byte(ctx) % 56;
 	return -(fake_byte(ctx) & 1);
 }

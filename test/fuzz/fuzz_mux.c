@@ -33,7 +33,6 @@ static void check(int ok)
 
 static void on_output(void *arg)
 {
-	(void)arg;
 }
 
 static void on_failed(int error, void *arg)

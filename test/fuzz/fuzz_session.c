@@ -86,9 +86,6 @@ static void make_machine(void)
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
-	(void)st;
-	(void)flag;
-	(void)ftw;
 	return remove(path);
 }
 
@@ -101,7 +98,6 @@ static void end_world(void)
 
 static void updates_ready(void *arg)
 {
-	(void)arg;
 	nri_updates_ready(world.nri);
 }
 
@@ -137,13 +133,11 @@ static void make_world(void)
 
 static void orphaned(void *arg)
 {
-	(void)arg;
 	loop_stop(world.loop);
 }
 
 static void stop(void *arg)
 {
-	(void)arg;
 	loop_stop(world.loop);
 }
 

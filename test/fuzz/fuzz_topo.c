@@ -171,9 +171,6 @@ static const struct tree *the_tree(void)
 
 static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
-	(void)st;
-	(void)flag;
-	(void)ftw;
 	return remove(path);
 }
 

@@ -248,7 +248,6 @@ static void on_time(void *arg)
 {
 	struct rpc_request *req = judge.waits;
 	const char *answer = req->user;
-	(void)arg;
 	judge.waits = NULL;
 	if (str_eq(answer, "refuse"))
 		(void)rpc_reply_error(req, TTRPC_UNKNOWN, "the judge refuses it");
@@ -306,7 +305,6 @@ static const char *read_change(const struct rpc_request *req)
 
 static void handle(struct rpc_request *req, void *arg)
 {
-	(void)arg;
 	if (judge.waits) {
 		broken("%s while another question waits for its answer", req->method);
 		(void)rpc_reply(req, NULL);
@@ -329,8 +327,6 @@ static void handle(struct rpc_request *req, void *arg)
 
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
-	(void)trunk;
-	(void)arg;
 	printf("closed: %s\n", err->text);
 	loop_stop(judge.loop);
 }

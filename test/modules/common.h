@@ -33,39 +33,27 @@ static struct rp_plan test_plan;
 
 static int32_t test_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
-	(void)inst;
-	(void)cfg;
 	*ret_plan = &test_plan;
 	return 0;
 }
 
 static void test_commit(struct rp_instance *inst, struct rp_plan *plan)
 {
-	(void)inst;
-	(void)plan;
 }
 
 static int32_t test_sync(struct rp_instance *inst, rp_txn txn)
 {
-	(void)inst;
-	(void)txn;
 	return 0;
 }
 
 static int32_t test_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	(void)inst;
-	(void)txn;
-	(void)ctr;
 	TEST_ALLOCATE;
 	return 0;
 }
 
 static int32_t test_nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	(void)inst;
-	(void)txn;
-	(void)ctr;
 	return 0;
 }
 

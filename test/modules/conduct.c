@@ -190,16 +190,11 @@ static int32_t allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 
 static int32_t update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	(void)inst;
-	(void)txn;
-	(void)ctr;
 	return 0;
 }
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	(void)txn;
-	(void)ctr;
 	if (IS(REFUSES_RELEASE))
 		return inst->host->fail(inst->host->ctx, -RP_EBUSY, "it is mine");
 	return 0;
@@ -244,8 +239,6 @@ static int32_t rolled_back(struct rp_instance *inst)
 
 static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
-	(void)inst;
-	(void)cfg;
 	*ret_plan = calloc(1, sizeof **ret_plan);
 	if (!*ret_plan)
 		return -RP_ENOMEM;
@@ -254,7 +247,6 @@ static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **re
 
 static void drop(struct rp_instance *inst, struct rp_plan *plan)
 {
-	(void)inst;
 	if (!IS(LEAKS_CONFIGURATION))
 		free(plan);
 }

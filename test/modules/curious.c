@@ -135,14 +135,12 @@ static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **re
 
 static void drop(struct rp_instance *inst, struct rp_plan *plan)
 {
-	(void)inst;
 	free(plan);
 }
 
 static void commit(struct rp_instance *inst, struct rp_plan *plan)
 {
 	free(plan);
-	(void)inst;
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
@@ -282,9 +280,6 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 
 static int32_t nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	(void)inst;
-	(void)txn;
-	(void)ctr;
 	return 0;
 }
 
@@ -305,7 +300,6 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
-	(void)inst;
 	return 0;
 }
 
@@ -314,7 +308,6 @@ static int32_t rolled_back(struct rp_instance *inst)
 static int32_t zones(struct rp_instance *inst, const struct rp_zone_sink *s)
 {
 	char name[16];
-	(void)inst;
 	if (IS(RESOURCE_OF_NOTHING))
 		s->resource(s->ctx, "cpu", 0, 0, 0);
 	if (IS(CHILD_FIRST))
@@ -334,7 +327,6 @@ static int32_t zones(struct rp_instance *inst, const struct rp_zone_sink *s)
 static int32_t collect(struct rp_instance *inst, const struct rp_metric_sink *s)
 {
 	const char *name = IS(BAD_METRIC) ? "2 much" : "seen";
-	(void)inst;
 	s->gauge(s->ctx, name, "What it has seen.", IS(BAD_LABELS) ? "{a}" : "kind=\"all\"", 1);
 	s->counter(s->ctx, "asked_total", "How often it has asked.", "", 1);
 	return 0;
@@ -342,7 +334,6 @@ static int32_t collect(struct rp_instance *inst, const struct rp_metric_sink *s)
 
 static int32_t save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
-	(void)inst;
 	*ret_data = "state";
 	*ret_size = 5;
 	return 0;
@@ -381,7 +372,6 @@ static int32_t allocatable(struct rp_instance *inst, struct rp_idset *ret)
 
 static int32_t memory(struct rp_instance *inst, rp_ctr ctr, const struct rp_memory_sink *sink)
 {
-	(void)ctr;
 	inst->seen++;
 	sink->part(sink->ctx, IS(NO_NODE) ? 1000 : 0, IS(OTHER_MEMORY) ? inst->seen : 4096);
 	return 0;

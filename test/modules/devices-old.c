@@ -6,7 +6,6 @@
 
 static int32_t report(struct rp_instance *inst, const struct rp_devices_sink *sink)
 {
-	(void)inst;
 	sink->device(sink->ctx, "cpus");
 	sink->capacity(sink->ctx, "cpu", 1);
 	return 0;
@@ -14,7 +13,6 @@ static int32_t report(struct rp_instance *inst, const struct rp_devices_sink *si
 
 static int32_t claim(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *device)
 {
-	(void)device;
 	return test_nothing(inst, txn, ctr);
 }
 

@@ -6,7 +6,6 @@ static int32_t result;
 
 static int32_t report(struct rp_instance *inst, const struct rp_devices_sink *sink)
 {
-	(void)inst;
 	sink->limits(sink->ctx, 1, 1);
 	sink->device(sink->ctx, "cpus");
 	sink->limits(sink->ctx, 1, 1);

@@ -95,13 +95,11 @@ static void commit(struct rp_instance *inst, struct rp_plan *plan)
 
 static void forget(struct rp_instance *inst, struct rp_plan *plan)
 {
-	(void)inst;
 	free(plan);
 }
 
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
-	(void)txn;
 	FILE *f = fopen(inst->plan.once, "wxe");
 	if (!f)
 		return inst->host->fail(inst->host->ctx, -RP_EBUSY, "not twice");
@@ -119,9 +117,6 @@ static void stop(struct rp_instance *inst)
 
 static int32_t nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	(void)inst;
-	(void)txn;
-	(void)ctr;
 	return 0;
 }
 

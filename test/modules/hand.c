@@ -115,7 +115,6 @@ static void commit(struct rp_instance *inst, struct rp_plan *plan)
 
 static void forget(struct rp_instance *inst, struct rp_plan *plan)
 {
-	(void)inst;
 	free(plan);
 }
 
@@ -192,7 +191,6 @@ static void trace_ctr(const struct rp_instance *inst, const char *call, rp_ctr c
 
 static int32_t post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
-	(void)changed;
 	trace_ctr(inst, "changed", ctr);
 	return verdict(inst, inst->plan.post_update);
 }
@@ -205,7 +203,6 @@ static int32_t post_stop(struct rp_instance *inst, rp_ctr ctr)
 
 static void timer(struct rp_instance *inst, uint64_t cookie)
 {
-	(void)cookie;
 	inst->work->report(inst->host->ctx, 0, RP_APPLY_FAILED, "timer of the hand");
 }
 

@@ -7,7 +7,7 @@ TEST_MODULE_NAMES := good devices-old devices-wrong puppet puppet2 hand hand2 ha
 	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23,conduct-$(n)) \
 	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24,curious-$(n))
 TEST_MODULES := $(TEST_MODULE_NAMES:%=$(O)/test/modules/%.so) $(O)/test/modules/garbage.so $(O)/test/modules/rebuilt/good.so
-TEST_MODULE_CFLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Wno-override-init -Wno-initializer-overrides -Wno-unknown-warning-option \
+TEST_MODULE_CFLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -Wno-override-init -Wno-initializer-overrides -Wno-unknown-warning-option \
 	-fPIC -fvisibility=hidden -fno-strict-aliasing -Iinclude
 TEST_MODULE_LDFLAGS := -shared -Wl,--build-id=sha1 -Wl,-z,noexecstack -Wl,-z,relro,-z,now
 TEST_MODULE_COMPLETE := -Wl,-z,defs

@@ -187,7 +187,6 @@ static void commit(struct rp_instance *inst, struct rp_plan *plan)
 
 static void abort_plan(struct rp_instance *inst, struct rp_plan *plan)
 {
-	(void)inst;
 	IN_ABORT;
 	free_plan(plan);
 }
@@ -240,7 +239,6 @@ static int32_t update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	(void)txn;
 	IN_RELEASE;
 	if (inst->timer)
 		(void)inst->timer->arm(inst->ctx, ctr, 0);
@@ -272,7 +270,6 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
-	(void)inst;
 	return ROLLED_BACK(RP_RESYNC);
 }
 
@@ -293,20 +290,17 @@ static const struct rp_policy policy = {
 
 static int32_t start(struct rp_instance *inst)
 {
-	(void)inst;
 	IN_START;
 	return STARTED(0);
 }
 
 static void stop(struct rp_instance *inst)
 {
-	(void)inst;
 	IN_STOP;
 }
 
 static int32_t pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	(void)txn;
 	if (!keep(inst, ctr))
 		return inst->host->fail(inst->ctx, -RP_ENOMEM, "out of memory");
 	IN_PRE_CREATE;
@@ -329,7 +323,6 @@ static int32_t post_stop(struct rp_instance *inst, rp_ctr ctr)
 
 static void measure(struct rp_instance *inst)
 {
-	(void)inst;
 	IN_MEASURE;
 }
 
@@ -350,7 +343,6 @@ static const struct rp_controller controller = {
 
 static int32_t zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
-	(void)inst;
 	sink->zone(sink->ctx, "all", "machine", "");
 	IN_ZONES;
 	return TOLD(0);

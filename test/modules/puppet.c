@@ -76,7 +76,6 @@ static void wait_for_ever(void)
 
 static void *bomb(void *arg)
 {
-	(void)arg;
 	(void)usleep(50000);
 	*(volatile int *)24 = 1;
 	return NULL;
@@ -333,7 +332,6 @@ static void commit(struct rp_instance *inst, struct rp_plan *plan)
 
 static void forget(struct rp_instance *inst, struct rp_plan *plan)
 {
-	(void)inst;
 	free(plan);
 }
 

@@ -185,7 +185,6 @@ static void try_session(const struct session *from)
 
 static enum conf_found find_schema(void *ctx, const char *module, const struct rp_schema **ret)
 {
-	(void)ctx;
 	*ret = NULL;
 	if (strcmp(module, rp_module_1.name) != 0)
 		return CONF_NO_MODULE;
@@ -195,7 +194,6 @@ static enum conf_found find_schema(void *ctx, const char *module, const struct r
 
 static const char *find_kind(void *ctx, const char *kind)
 {
-	(void)ctx;
 	return strcmp(kind, "StaticPolicy") == 0 ? "static" : NULL;
 }
 
@@ -260,9 +258,6 @@ static void try_conf(bool as_recorded)
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
-	(void)st;
-	(void)flag;
-	(void)ftw;
 	return remove(path);
 }
 

@@ -48,7 +48,6 @@ __attribute__((visibility("default"))) time_t time(time_t *ret)
 __attribute__((visibility("default"))) int gettimeofday(struct timeval *ret, void *zone)
 {
 	struct timespec t;
-	(void)zone;
 	(void)clock_gettime(CLOCK_REALTIME, &t);
 	*ret = (struct timeval){t.tv_sec, t.tv_nsec / 1000};
 	return 0;

@@ -366,7 +366,6 @@ static int32_t make_group(const char *path, const char *real)
 static int32_t work_submit(void *ctx, int32_t (*run)(void *arg),
 			   void (*done)(void *arg, int32_t result), void *arg)
 {
-	(void)ctx;
 	if (current->n_jobs == CONTAINERS_MAX)
 		return -RP_ENOMEM;
 	current->jobs[current->n_jobs++] = (struct ctl_job){run, done, arg};
@@ -375,7 +374,6 @@ static int32_t work_submit(void *ctx, int32_t (*run)(void *arg),
 
 static int32_t work_read(void *ctx, const char *path, char *buf, uint32_t cap)
 {
-	(void)ctx;
 	if (current->fork_tids && strcmp(path, current->fork_path) == 0 &&
 	    --current->fork_at == 0) {
 		char real[PATH_MAX];
@@ -416,7 +414,6 @@ static void write_line(const char *path, const char *text)
 static int32_t work_write(void *ctx, const char *path, const char *text)
 {
 	char real[PATH_MAX];
-	(void)ctx;
 	int32_t r = change("write", path, text);
 	if (r)
 		return r;
@@ -435,7 +432,6 @@ static int32_t work_write(void *ctx, const char *path, const char *text)
 static void work_report(void *ctx, rp_ctr ctr, uint32_t result, const char *text)
 {
 	uint32_t i = 0;
-	(void)ctx;
 	while (i < current->n_reports && current->reports[i].ctr != ctr)
 		i++;
 	if (i == CONTAINERS_MAX)
@@ -462,7 +458,6 @@ static int32_t work_cgroup_find(void *ctx, const char *ref, const char *controll
 {
 	const char *name = strchr(ref, ' ') + 1;
 	char real[PATH_MAX];
-	(void)ctx;
 	(void)snprintf(buf, cap, "/sys/fs/cgroup%s%s/%s", current->v1 && *controller ? "/" : "",
 		       current->v1 ? controller : "", name);
 	return access(real_path(buf, real), F_OK) < 0 ? -RP_ENOENT : 0;
@@ -482,7 +477,6 @@ static int32_t work_list(void *ctx, const char *path,
 	char real[PATH_MAX];
 	struct dirent **list;
 	int32_t r = 0;
-	(void)ctx;
 	int n = scandir(real_path(path, real), &list, NULL, versionsort);
 	if (n < 0)
 		return -errno;
@@ -502,7 +496,6 @@ static int32_t work_list(void *ctx, const char *path,
 static int32_t work_mkdir(void *ctx, const char *path)
 {
 	char real[PATH_MAX];
-	(void)ctx;
 	int32_t r = change("mkdir", path, "");
 	if (r)
 		return r;
@@ -515,7 +508,6 @@ static int32_t work_mkdir(void *ctx, const char *path)
 static int32_t work_rmdir(void *ctx, const char *path)
 {
 	char real[PATH_MAX], tasks[PATH_MAX];
-	(void)ctx;
 	int32_t r = change("rmdir", path, "");
 	if (r)
 		return r;
@@ -543,7 +535,6 @@ static struct ctl_page *find_page(uint32_t pid, uint64_t addr)
 static int64_t work_move_pages(void *ctx, int32_t pid, uint64_t n, void **pages,
 			       const int32_t *nodes, int32_t *status)
 {
-	(void)ctx;
 	bool fails = current->pages_fail_pid == (uint32_t)pid;
 	if (fails && !current->pages_fail_addr)
 		return -current->pages_fail_code;
@@ -567,7 +558,6 @@ static int64_t work_move_pages(void *ctx, int32_t pid, uint64_t n, void **pages,
 static int32_t work_read_link(void *ctx, const char *path, char *buf, uint32_t cap)
 {
 	char real[PATH_MAX];
-	(void)ctx;
 	ssize_t n = readlink(real_path(path, real), buf, cap);
 	if (n < 0)
 		return -errno;
@@ -579,7 +569,6 @@ static int32_t work_read_link(void *ctx, const char *path, char *buf, uint32_t c
 
 static void work_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value)
 {
-	(void)ctx;
 	size_t len = strlen(current->figures);
 	(void)snprintf(current->figures + len, sizeof current->figures - len, "%llu %u %llu\n",
 		       (unsigned long long)ctr, figure, (unsigned long long)value);
@@ -836,7 +825,6 @@ const char *ctl_report(struct ctl_host *t, rp_ctr ctr)
 static void put_metric(void *ctx, const char *name, const char *help, const char *labels,
 		       double value)
 {
-	(void)help;
 	fake_print(&((struct ctl_host *)ctx)->metrics, "%s{%s} %g\n", name, labels, value);
 }
 

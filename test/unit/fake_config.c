@@ -122,7 +122,6 @@ rp_cfg fake_cfg(struct fake_host *f, const char *text)
 
 static uint32_t cfg_kind(void *ctx, rp_cfg node)
 {
-	(void)ctx;
 	return node ? node->kind : RP_NODE_NULL;
 }
 
@@ -137,31 +136,26 @@ static rp_cfg cfg_get(void *ctx, rp_cfg node, const char *path)
 		node = found;
 		path += len + (path[len] == '.');
 	}
-	(void)ctx;
 	return node;
 }
 
 static uint32_t cfg_count(void *ctx, rp_cfg node)
 {
-	(void)ctx;
 	return node ? node->n : 0;
 }
 
 static rp_cfg cfg_item(void *ctx, rp_cfg node, uint32_t i)
 {
-	(void)ctx;
 	return node && i < node->n ? node->items[i] : NULL;
 }
 
 static const char *cfg_key(void *ctx, rp_cfg node, uint32_t i)
 {
-	(void)ctx;
 	return node && i < node->n && node->keys[i] ? node->keys[i] : "";
 }
 
 static const char *cfg_text(void *ctx, rp_cfg node, const char *fallback)
 {
-	(void)ctx;
 	return node && node->kind == RP_NODE_SCALAR ? node->text : fallback;
 }
 
@@ -227,7 +221,6 @@ static int32_t cfg_fail_at(void *ctx, rp_cfg node, int32_t code, const char *tex
 
 static const char *cfg_where(void *ctx, rp_cfg node)
 {
-	(void)ctx;
 	return node ? node->path : "";
 }
 

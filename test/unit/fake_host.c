@@ -103,7 +103,6 @@ uint32_t fake_n_calls(const struct fake_host *f)
 static void host_log(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
 	struct fake_host *f = ctx;
-	(void)object;
 	fake_print(&f->log, "<%u>%s\n", level, text);
 }
 
@@ -317,30 +316,21 @@ static const struct rp_host_work work_service = {
 /* Returns NULL: the fake Node has no name and no labels, and node wishes are only logged. */
 static const char *node_name(void *ctx)
 {
-	(void)ctx;
 	return NULL;
 }
 
 static const char *node_text(void *ctx, const char *key)
 {
-	(void)ctx;
-	(void)key;
 	return NULL;
 }
 
 static int32_t node_taint(void *ctx, uint32_t index, struct rp_node_taint *out)
 {
-	(void)ctx;
-	(void)index;
-	(void)out;
 	return -RP_ENOENT;
 }
 
 static int32_t node_amount(void *ctx, const char *resource, int64_t *ret)
 {
-	(void)ctx;
-	(void)resource;
-	(void)ret;
 	return -RP_ENOENT;
 }
 
@@ -382,14 +372,12 @@ static const struct rp_host_node node_service = {
 /* Returns the flags of a runtime with every optional feature. */
 static uint32_t runtime_flags(void *ctx)
 {
-	(void)ctx;
 	return RP_RUNTIME_CAN_REFUSE | RP_RUNTIME_CAN_INJECT | RP_RUNTIME_CAN_CDI |
 	       RP_RUNTIME_CAN_ARGS | RP_RUNTIME_CAN_SCHEDULE | RP_RUNTIME_CAN_MEMPOLICY;
 }
 
 static const char *runtime_name(void *ctx)
 {
-	(void)ctx;
 	return "fake";
 }
 

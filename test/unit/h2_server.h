@@ -43,7 +43,6 @@ static ssize_t h2_read(nghttp2_session *session, int32_t stream, uint8_t *to, si
 	struct h2_server *s = arg;
 	const struct h2_answer *a = s->answer;
 	size_t len = a->n_data - s->at < n ? a->n_data - s->at : n;
-	(void)source;
 	if (len)
 		memcpy(to, a->data + s->at, len);
 	s->at += len;
@@ -75,9 +74,6 @@ static int h2_header(nghttp2_session *session, const nghttp2_frame *frame, const
 		      {"grpc-timeout", s->timeout, sizeof s->timeout},
 		      {"content-type", s->type, sizeof s->type},
 		      {"te", s->te, sizeof s->te}};
-	(void)session;
-	(void)frame;
-	(void)flags;
 	for (unsigned i = 0; i < 4; i++)
 		if (strlen(wanted[i].name) == name_len && !memcmp(name, wanted[i].name, name_len))
 			(void)snprintf(wanted[i].to, wanted[i].size, "%.*s", (int)value_len,
@@ -89,9 +85,6 @@ static int h2_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 		   size_t n, void *arg)
 {
 	struct h2_server *s = arg;
-	(void)session;
-	(void)flags;
-	(void)stream;
 	(void)buf_add(&s->body, data, n);
 	return 0;
 }
@@ -99,7 +92,6 @@ static int h2_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 static int h2_frame(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct h2_server *s = arg;
-	(void)session;
 	if (frame->hd.type == NGHTTP2_RST_STREAM)
 		s->n_resets++;
 	if ((frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) &&

@@ -127,7 +127,6 @@ static void test_entries_of_a_resource_are_united(void **state)
 					       {"x.com/nic", {0, 1}, 2, false},
 					       {"x.com/gpu", {2}, 1, false}};
 	struct buf b = BUF_INIT;
-	(void)state;
 	put_pod(&b, "ns", "pod", "c0", entries, 4);
 	check(&b, "ns/pod c0 x.com/gpu=2,3 x.com/nic=0,1;");
 }
@@ -140,7 +139,6 @@ static void test_devices_that_are_nowhere_are_left_out(void **state)
 					       {"x.com/far", {1024}, 1, false},
 					       {"x.com/last", {1023}, 1, false}};
 	struct buf b = BUF_INIT;
-	(void)state;
 	put_pod(&b, "ns", "pod", "c0", entries, 5);
 	put_pod(&b, "ns", "bare", "c0", entries, 4);
 	put_pod(&b, "ns", "empty", NULL, NULL, 0);
@@ -153,7 +151,6 @@ static void test_fields_that_are_not_known_are_skipped(void **state)
 	/* field 9, bytes; field 1 as a number */
 	static const uint8_t odd[] = {9 << 3 | 2, 3, 'a', 'b', 'c', 1 << 3, 5};
 	struct buf b = BUF_INIT;
-	(void)state;
 	(void)buf_add(&b, odd, sizeof odd);
 	put_pod(&b, "ns", "pod", "c0", entries, 1);
 	(void)buf_add(&b, odd, sizeof odd);
@@ -163,7 +160,6 @@ static void test_fields_that_are_not_known_are_skipped(void **state)
 static void test_an_answer_without_pods_has_none(void **state)
 {
 	struct buf b = BUF_INIT;
-	(void)state;
 	check(&b, "");
 }
 
@@ -175,7 +171,6 @@ static void test_what_makes_no_sense_is_refused(void **state)
 			     tag[] = {7};
 	char name[AGENT_NAME_MAX + 1];
 	struct buf b = BUF_INIT;
-	(void)state;
 	memset(name, 'n', AGENT_NAME_MAX);
 	name[AGENT_NAME_MAX] = '\0';
 	(void)buf_add(&b, cut, sizeof cut);
@@ -207,7 +202,6 @@ static void test_resources_of_a_container_have_a_limit(void **state)
 	static char names[AGENT_RESOURCES_MAX + 1][16];
 	struct buf b = BUF_INIT, to = BUF_INIT;
 	struct err err;
-	(void)state;
 	for (unsigned i = 0; i <= AGENT_RESOURCES_MAX; i++) {
 		(void)snprintf(names[i], sizeof names[i], "x/%02u", AGENT_RESOURCES_MAX - i);
 		entries[i] = (struct entry){names[i], {(int64_t)i}, 1, false};
@@ -225,7 +219,6 @@ static void test_pods_have_a_limit(void **state)
 {
 	struct buf b = BUF_INIT, to = BUF_INIT;
 	struct err err;
-	(void)state;
 	for (unsigned i = 0; i < AGENT_PODS_MAX; i++)
 		put_pod(&b, "ns", "pod", NULL, NULL, 0);
 	assert_int_equal(read_all(&b, &to, &err), 0);

@@ -107,7 +107,6 @@ static void drop_held(struct peer *p)
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	struct peer *p = arg;
-	(void)err;
 	p->n_closed++;
 	p->trunk = NULL;
 	trunk_free(trunk);
@@ -174,19 +173,16 @@ static void on_answer(const struct rpc_result *r, void *arg)
 
 static bool is_answered(struct world *w, void *arg)
 {
-	(void)w;
 	return ((struct peer *)arg)->n_answers > 0;
 }
 
 static bool is_closed(struct world *w, void *arg)
 {
-	(void)w;
 	return ((struct peer *)arg)->n_closed > 0;
 }
 
 static bool is_asked(struct world *w, void *arg)
 {
-	(void)w;
 	return ((struct peer *)arg)->n_asked > 0;
 }
 
@@ -435,13 +431,11 @@ static void await_question(struct peer *p, const char *asked)
 
 static bool is_known(struct world *w, void *arg)
 {
-	(void)w;
 	return status_of(arg).n_known > 0;
 }
 
 static bool has_failed(struct world *w, void *arg)
 {
-	(void)w;
 	return status_of(arg).failed > 0;
 }
 

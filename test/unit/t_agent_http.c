@@ -43,7 +43,6 @@ static void say(const struct server *s, const char *text)
 static void on_peer(unsigned events, void *arg)
 {
 	struct server *s = arg;
-	(void)events;
 	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0 || s->n_peers == 4)
 		return;
@@ -84,10 +83,6 @@ static void server_fini(struct server *s)
 
 static int take(unsigned status, const void *data, size_t n, void *arg)
 {
-	(void)status;
-	(void)data;
-	(void)n;
-	(void)arg;
 	return 0;
 }
 
@@ -153,7 +148,6 @@ static void test_a_silent_server_ends_all_calls(void **state)
 {
 	struct server s = {.n_peers = 0};
 	struct outcome o = {.again = true};
-	(void)state;
 	two_calls(&s, &o);
 	/* calls started by a callback continue */
 	assert_int_equal(o.n, 2);
@@ -165,7 +159,6 @@ static void test_one_that_speaks_ends_one(void **state)
 {
 	struct server s = {.speaks = true};
 	struct outcome o = {.n = 0};
-	(void)state;
 	two_calls(&s, &o);
 	assert_int_equal(o.n, 1);
 	assert_int_equal(o.errors[0], -ETIMEDOUT);

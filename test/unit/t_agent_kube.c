@@ -55,7 +55,6 @@ static void test_kubeconfig(void **state)
 {
 	struct kubeconfig k;
 	struct err err;
-	(void)state;
 	assert_int_equal(parse("current-context: x\n" CLUSTER("https://h:1//") CONTEXTS USER(
 				       "client-certificate-data: QUJD, client-key: /k, token: t"),
 			       NULL, &k, &err),
@@ -75,7 +74,6 @@ static void test_kubeconfig(void **state)
 
 static void test_kubeconfig_refused(void **state)
 {
-	(void)state;
 	refused(CLUSTER("https://h") CONTEXTS, NULL, "current-context");
 	refused(CLUSTER("https://h") CONTEXTS, "z", "no context \"z\"");
 	refused(CLUSTER("h:1") CONTEXTS, "y", "https://HOST:PORT");
@@ -92,7 +90,6 @@ static void test_token(void **state)
 	struct kubeconfig k = {.token_file = path};
 	struct err err = ERR_INIT;
 	int fd = mkstemp(path);
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(kubeconfig_token(&k, &token, &err), -EINVAL);
 	assert_int_equal(write(fd, "abc\n", 4), 4);
@@ -123,7 +120,6 @@ static void event(const char *text, int result, enum watch_event kind, const cha
 
 static void test_events(void **state)
 {
-	(void)state;
 	event("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}", 0,
 	      WATCH_OBJECT, "7", 0);
 	event("{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"resourceVersion\":\"8\"}}}", 0,
@@ -147,7 +143,6 @@ static void test_lines(void **state)
 {
 	struct buf partial = BUF_INIT, out = BUF_INIT;
 	const struct watch_lines lines = {&partial, join, &out};
-	(void)state;
 	assert_int_equal(watch_feed(&lines, "ab", 2), 0);
 	assert_int_equal(watch_feed(&lines, "c\n\nde\nf", 7), 0);
 	assert_string_equal(buf_text(&out), "abc|de|");
@@ -163,7 +158,6 @@ static void test_lines(void **state)
 static void test_backoff(void **state)
 {
 	struct kube_backoff b = {0};
-	(void)state;
 	for (uint32_t whole = BACKOFF_MIN_MS; whole < BACKOFF_MAX_MS; whole *= 2) {
 		uint32_t ms = kube_backoff_next_ms(&b);
 		assert_in_range(ms, whole / 2, whole);
@@ -175,7 +169,6 @@ static void test_backoff(void **state)
 static void test_backoff_where_denied(void **state)
 {
 	struct kube_backoff b = {0};
-	(void)state;
 	for (unsigned i = 0, whole = BACKOFF_MIN_MS; i < DENIED_SOON; i++, whole *= 2)
 		assert_in_range(kube_backoff_denied_ms(&b), whole / 2, whole);
 	assert_int_equal(kube_backoff_denied_ms(&b), DENIED_MS);
@@ -207,7 +200,6 @@ static struct candidate *make(const char *kind, const char *created, const char 
 
 static void test_sections(void **state)
 {
-	(void)state;
 	struct candidate *c = make("A", "2026", "\"spec\":{\"pinCPU\":true}", false);
 	assert_int_equal(c->n_sections, 1);
 	assert_string_equal(c->generation, "3");
@@ -232,7 +224,6 @@ static void test_sections(void **state)
 
 static void test_too_large(void **state)
 {
-	(void)state;
 	char *text = malloc(AGENT_CONFIG_MAX + 64);
 	assert_non_null(text);
 	size_t n = (size_t)sprintf(text, "\"data\":{\"rp.conf\":\"");
@@ -246,7 +237,6 @@ static void test_too_large(void **state)
 
 static void test_which_wins(void **state)
 {
-	(void)state;
 	struct candidate *older = make("B", "2025", "\"spec\":{}", false);
 	struct candidate *newer = make("C", "2026", "\"spec\":{}", false);
 	struct candidate *twin = make("A", "2026", "\"spec\":{}", false);
@@ -304,7 +294,6 @@ static void test_node(void **state)
 {
 	struct arena *a = node_arena();
 	const struct node_object *node;
-	(void)state;
 	assert_int_equal(
 		send_node(a,
 			  "{\"metadata\": {\"name\": \"n1\", \"uid\": \"u\", \"labels\": {\"z\": "
@@ -359,7 +348,6 @@ static void test_pod(void **state)
 {
 	struct arena *a = node_arena();
 	struct fed_message m;
-	(void)state;
 	assert_int_equal(
 		send_pod(a,
 			 "{\"metadata\": {\"name\": \"web\", \"namespace\": \"d\", \"uid\": \"u\", "
@@ -408,7 +396,6 @@ static void test_node_refused(void **state)
 	static char name[] = "n1", key[] = "k", value[] = "v", odd[] = "a b";
 	Agent__Pair pair = AGENT__PAIR__INIT, *pairs[AGENT_NODE_ITEMS_MAX + 1];
 	Agent__SetNodeRequest m = AGENT__SET_NODE_REQUEST__INIT;
-	(void)state;
 	assert_int_equal(send_node(a, "{\"metadata\": {}}", &node), -EINVAL);
 	for (size_t i = 0; i <= AGENT_NODE_ITEMS_MAX; i++)
 		pairs[i] = &pair;
@@ -474,7 +461,6 @@ static void test_wishes(void **state)
 			  taint[] = "{'taints': {'t:NoExecute': 'v'}}",
 			  resource[] = "{'resources': {'x.io/r': true}}",
 			  other[] = "{'resources': {'x.io/s': true}}";
-	(void)state;
 	/* the label is missing, present, changed, no longer wanted */
 	patches(NODE("", "", ""), label,
 		"{'metadata': {'resourceVersion': '7', 'labels': {'l': 'v'}, 'annotations': {" OWNED

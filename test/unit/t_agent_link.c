@@ -73,7 +73,6 @@ static void test_a_pod(void **state)
 {
 	struct pod_devices_desc pod;
 	struct arena *a;
-	(void)state;
 	build();
 	assert_int_equal(decode(pack(), &pod, &a), 0);
 	assert_string_equal(pod.ns, "default");
@@ -95,7 +94,6 @@ static void test_devices_without_nodes_are_none(void **state)
 {
 	struct pod_devices_desc pod;
 	struct arena *a;
-	(void)state;
 	build();
 	built.devices.n_nodes = 0;
 	assert_int_equal(decode(pack(), &pod, &a), 0);
@@ -110,7 +108,6 @@ static void test_devices_without_nodes_are_none(void **state)
 static void test_limits(void **state)
 {
 	char name[AGENT_NAME_MAX + 1];
-	(void)state;
 	memset(name, 'n', AGENT_NAME_MAX);
 	name[AGENT_NAME_MAX] = '\0';
 	build();
@@ -137,7 +134,6 @@ static void test_what_is_no_message(void **state)
 	struct pod_devices_desc pod, *list;
 	struct arena *a;
 	uint32_t n;
-	(void)state;
 	build();
 	(void)pack();
 	packed[1] = 0x7f; /* a namespace that is longer than all of it */
@@ -153,7 +149,6 @@ static void test_a_list(void **state)
 	struct pod_devices_desc *list;
 	struct arena *a = arena_new(BLOCK, 1u << 20);
 	uint32_t n;
-	(void)state;
 	build();
 	out.pods = pods;
 	out.n_pods = 2;
@@ -180,7 +175,6 @@ static int work(void *arg)
 
 static void test_memory_may_end_anywhere(void **state)
 {
-	(void)state;
 	build();
 	built.container.n_devices = AGENT_RESOURCES_MAX; /* more than a block */
 	size_t n = pack();

@@ -64,7 +64,6 @@ struct talk {
 
 static void on_touched(void *arg)
 {
-	(void)arg;
 }
 
 static int on_pod(const Agent__PodDevices *pod, void *arg)
@@ -128,7 +127,6 @@ static int converse(struct h2 *h, struct loop *loop, struct talk *t)
 static int work(void *arg)
 {
 	struct talk t = {0};
-	(void)arg;
 	struct loop *loop = loop_new();
 	struct h2 *h = loop ? h2_new(&(struct h2_config){.touched = on_touched}) : NULL;
 	if (!h) {
@@ -170,7 +168,6 @@ static void record(void)
 
 static void test_memory_may_end_anywhere(void **state)
 {
-	(void)state;
 	record();
 	oom_each(work, NULL);
 	buf_fini(&recorded);

@@ -66,7 +66,6 @@ static void on_bytes(unsigned events, void *arg)
 {
 	struct kubelet_side *k = arg;
 	uint8_t chunk[4096];
-	(void)events;
 	ssize_t n = recv(k->fd, chunk, sizeof chunk, 0);
 	if (n < 0 && errno == EAGAIN)
 		return;
@@ -84,7 +83,6 @@ static void on_bytes(unsigned events, void *arg)
 static void on_connect(unsigned events, void *arg)
 {
 	struct kubelet_side *k = arg;
-	(void)events;
 	int fd = wire_accept(k->listen_fd);
 	if (fd < 0)
 		return;
@@ -374,7 +372,6 @@ static const struct asker *awaited;
 
 static bool is_answered(const struct kubelet_side *k, unsigned n)
 {
-	(void)k;
 	return awaited->n >= n;
 }
 

@@ -55,7 +55,6 @@ static void test_bound(void **state)
 	struct kube *kube;
 	unsigned n_changed = 0;
 	char pod[32];
-	(void)state;
 	assert_non_null(loop);
 	assert_int_equal(kubeconfig_parse("/k", CONFIG, strlen(CONFIG), NULL, &config, &err), 0);
 	assert_int_equal(kube_new(loop, &config, &kube, &err), 0);

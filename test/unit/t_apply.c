@@ -179,7 +179,6 @@ static void run_scene(const struct scene *s)
 
 static void test_each_step_refused(void **state)
 {
-	(void)state;
 	log_init("test");
 	log_set_level((enum log_level)0);
 	for (unsigned i = 0; i < sizeof scenes / sizeof *scenes; i++)

@@ -55,7 +55,6 @@ static void reload_fickle(struct world *w, const char *path)
 static void test_refused(void **state)
 {
 	struct world *w = start("policy: none\n");
-	(void)state;
 	reload_fickle(w, FILE_OF(3));
 	wait_for(w, FILE_OF(3), "3000000");
 	reload_idle(w, BALLOONS, NULL);

@@ -51,7 +51,6 @@ static unsigned count(const char *text, const char *part)
 static bool is_up(struct world *w, void *arg)
 {
 	char now[8192];
-	(void)arg;
 	(void)file_of(w, ".now", now);
 	return count(now, " on 3 ordered 1\n") == 4 && count(now, " 0 min 2500 max 3800 ") == 4 &&
 	       count(now, " 3 min 800 max 2100 ") == 4;
@@ -60,7 +59,6 @@ static bool is_up(struct world *w, void *arg)
 static bool is_down(struct world *w, void *arg)
 {
 	char now[8192];
-	(void)arg;
 	return count(file_of(w, ".now", now), " on 0 ") == 4 &&
 	       count(now, " min 0 max 25500 ") == 16;
 }
@@ -68,7 +66,6 @@ static bool is_down(struct world *w, void *arg)
 static bool first_is_off(struct world *w, void *arg)
 {
 	char now[8192];
-	(void)arg;
 	return strstr(file_of(w, ".now", now), "punit 0 0 on 0") != NULL;
 }
 
@@ -138,7 +135,6 @@ static void test_former_keeps(void **state)
 {
 	char before[8192], after[8192];
 	struct world *w = start(BALLOONS, NULL);
-	(void)state;
 	run_fast(w, "a");
 	world_until(w, is_up, NULL);
 	wait_for(w, 0, box_cpus(w, "a"));
@@ -168,7 +164,6 @@ static void test_former_keeps(void **state)
 static void test_former_sets_right(void **state)
 {
 	struct world *w = start(BALLOONS, NULL);
-	(void)state;
 	run_fast(w, "a");
 	world_until(w, is_up, NULL);
 	wait_for(w, 0, box_cpus(w, "a"));
@@ -187,7 +182,6 @@ static void test_former_without(void **state)
 {
 	char now[8192];
 	struct world *w = start("policy: none\n", "punit 0 0 on 3 ordered 1\n");
-	(void)state;
 	reload_fickle(w, "");
 	world_until(w, first_is_off, NULL);
 	assert_string_equal(file_of(w, ".log", now), "tf 0 0 off\ncp 0 0 off");
@@ -201,7 +195,6 @@ static void test_switches(void **state)
 {
 	char log[8192];
 	struct world *w = start(BALLOONS, NULL);
-	(void)state;
 	world_until(w, is_up, NULL);
 	wait_for(w, 3, "0-15");
 	for (unsigned i = 0; i < 2; i++) {
@@ -226,7 +219,6 @@ static void test_controller_takes_over(void **state)
 		"policy: balloons\nballoons: {reservedResources: {cpu: 'cpuset:15'}}\n"
 		"controllers: [cpu]\ncpu: {" CLASSES "}\n";
 	struct world *w = start(BALLOONS, NULL);
-	(void)state;
 	world_until(w, is_up, NULL);
 	for (unsigned i = 0; i < 2; i++) {
 		reload_idle(w, controlled, NULL);
@@ -297,7 +289,6 @@ static unsigned second(unsigned best, bool programmed, bool anew, unsigned *ret_
 static void test_reload_looks_anew(void **state)
 {
 	unsigned first, usual = second(0, false, false, &first), best = 0;
-	(void)state;
 	while (best == usual || best == first)
 		best++;
 	assert_int_equal(second(best, false, true, &first), usual);
@@ -312,7 +303,6 @@ static void test_reload_sees_cpus(void **state)
 	struct rp_idset own;
 	size_t len = 0;
 	struct world *w = start(ASSOCIATED, NULL);
-	(void)state;
 	run_fast(w, "a");
 	(void)snprintf(first, sizeof first, "%s", box_cpus(w, "a"));
 	wait_for(w, 1, first);
@@ -347,7 +337,6 @@ static void test_reload_sees_cpus(void **state)
 
 static bool without_14(struct world *w, void *arg)
 {
-	(void)arg;
 	return rp_ids_count(topo_ids(pipeline_topo(w->p), RP_CPUS_ONLINE)) == 15;
 }
 
@@ -355,7 +344,6 @@ static bool without_14(struct world *w, void *arg)
  * reloads, switches or another machine. */
 static void test_not_on_the_loop(void **state)
 {
-	(void)state;
 	isst_on_main = 0;
 	struct world *w = start(BALLOONS, NULL);
 	world_until(w, is_up, NULL);
@@ -380,7 +368,6 @@ static void test_not_on_the_loop(void **state)
 /* Twice in a row, or back to what it was, before the first is through: the last one counts. */
 static void test_machine_changes_again(void **state)
 {
-	(void)state;
 	isst_on_main = 0;
 	struct world *w = start(BALLOONS, NULL);
 	world_until(w, is_up, NULL);
@@ -419,7 +406,6 @@ static void test_machine_changes_again(void **state)
  * the policy, which continues without the platform. */
 static void test_cannot_be_read_any_more(void **state)
 {
-	(void)state;
 	isst_on_main = 0;
 	struct world *w = start(BALLOONS, NULL);
 	world_until(w, is_up, NULL);

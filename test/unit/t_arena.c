@@ -16,7 +16,6 @@ static void test_zeroed_aligned_apart(void **state)
 {
 	_arena_ struct arena *a = arena_new(256, 0);
 	unsigned char *p[200];
-	(void)state;
 	assert_non_null(a);
 	for (size_t i = 0; i < 200; i++) {
 		size_t size = i % 40;
@@ -36,7 +35,6 @@ static void test_zeroed_aligned_apart(void **state)
 static void test_zeroed_after_reset(void **state)
 {
 	_arena_ struct arena *a = arena_new(128, 0);
-	(void)state;
 	void *first = arena_alloc(a, 64);
 	memset(first, 0xff, 64);
 	arena_reset(a);
@@ -50,7 +48,6 @@ static void test_zeroed_after_reset(void **state)
 static void test_reset_keeps_one_block(void **state)
 {
 	_arena_ struct arena *a = arena_new(1024, 0);
-	(void)state;
 	assert_int_equal(arena_held(a), 1024);
 	for (int i = 0; i < 100; i++)
 		assert_non_null(arena_alloc(a, 100));
@@ -69,7 +66,6 @@ static void test_reset_keeps_one_block(void **state)
 static void test_large_leaves_front_in_use(void **state)
 {
 	_arena_ struct arena *a = arena_new(1024, 0);
-	(void)state;
 	char *small = arena_alloc(a, 16);
 	assert_non_null(arena_alloc(a, 5000));
 	assert_ptr_equal(arena_alloc(a, 16), small + 16);
@@ -83,7 +79,6 @@ static void test_large_leaves_front_in_use(void **state)
 static void test_text_between(void **state)
 {
 	_arena_ struct arena *a = arena_new(1024, 0);
-	(void)state;
 	for (unsigned i = 1; i < 40; i++) {
 		char text[40];
 		memset(text, 'a' + (int)(i % 26), i);
@@ -101,7 +96,6 @@ static void test_text_between(void **state)
 static void test_limit(void **state)
 {
 	_arena_ struct arena *a = arena_new(256, 1000);
-	(void)state;
 	assert_null(arena_alloc(a, 1001));
 	size_t n = 0;
 	while (arena_alloc(a, 16))
@@ -128,7 +122,6 @@ static void test_limit(void **state)
 static void test_absurd_sizes(void **state)
 {
 	_arena_ struct arena *a = arena_new(256, 4096);
-	(void)state;
 	assert_null(arena_alloc(a, SIZE_MAX));
 	assert_null(arena_alloc(a, SIZE_MAX - 8));
 	assert_null(arena_alloc(a, SIZE_MAX / 4));
@@ -146,7 +139,6 @@ struct thing {
 static void test_copies(void **state)
 {
 	_arena_ struct arena *a = arena_new(64, 0);
-	(void)state;
 	assert_string_equal(arena_strdup(a, "text"), "text");
 	assert_string_equal(arena_strdup(a, ""), "");
 	assert_string_equal(arena_strndup(a, "text", 2), "te");

@@ -8,7 +8,6 @@
 /* Device files, and folders on a device. */
 static void test_device_files(void **state)
 {
-	(void)state;
 	struct fake_host *f = fake_host_new(&n4c16);
 	fake_device(f, "/dev/nvme0n1", "/sys/devices/nvme0", "8-11", "2");
 	fake_device(f, "/sys/devices/nvme0", "/sys/devices/nvme0", "8-11", "2");
@@ -32,7 +31,6 @@ static void test_device_files(void **state)
 /* Checks that annotations with any characters are logged on one line. */
 static void test_odd_annotations(void **state)
 {
-	(void)state;
 	static const char *const annotations[] = {
 		"scheduling-class.resource-policy.nri.io=a\nb",
 		"memory-type.resource-policy.nri.io=dram,\n",
@@ -54,7 +52,6 @@ static void test_odd_annotations(void **state)
 /* Memory that is not there: near its CPUs all the same. */
 static void test_no_memory(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, "{" RESERVED "balloonTypes: [{name: a}]}");
 	rp_ctr huge = fake_ctr(f, &(struct fake_ctr){.name = "huge",
 						     .qos = RP_QOS_GUARANTEED,
@@ -71,7 +68,6 @@ static void test_no_memory(void **state)
  * forgotten. */
 static void test_waiting(void **state)
 {
-	(void)state;
 	static const int64_t requests[] = {6000, 3000, 3000, 1000, 1000, 1000, 1000};
 	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a, preferNewBalloons: true, "
 					    "preferSpreadingPods: true}]}");
@@ -115,7 +111,6 @@ static void check_no_cpus_left(struct fake_host *f)
 /* All stays as it was, whatever came before: a sync, or a container, that are not taken back. */
 static void test_hotplug_refused(void **state)
 {
-	(void)state;
 	struct fake_host *f =
 		start(&n4c16, "{" RESERVED "availableResources: {cpu: \"cpuset:0-7\"}, "
 			      "balloonTypes: [{name: a, preferNewBalloons: true}]}");
@@ -141,7 +136,6 @@ static void test_hotplug_refused(void **state)
  * in the next run. */
 static void test_reserved_off_line(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, "{reservedResources: {cpu: \"cpuset:0-1\"}}");
 	const struct rp_state *s = fake_module_service(f, RP_STATE_1);
 	assert_int_equal(fake_set_offline(f, "1,15"), 0);
@@ -175,7 +169,6 @@ static void test_reserved_off_line(void **state)
  * placed under it. */
 static void test_saved_early(void **state)
 {
-	(void)state;
 	static const char listed[] = "{reservedResources: {cpu: \"cpuset:2-3\"}}";
 	struct fake_host *f = start(&n4c16, "{reservedResources: {cpu: \"cpuset:0-1\"}}");
 	const struct rp_policy *p = fake_module_service(f, RP_POLICY_1);
@@ -213,7 +206,6 @@ static void test_saved_early(void **state)
  * become balloons. */
 static void test_found_containers(void **state)
 {
-	(void)state;
 	struct fake_host *f = fake_host_new(&n4c16);
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
 	rp_ctr two = add(f, "two", "a", 1250), also = add(f, "also", "a", 500),
@@ -256,7 +248,6 @@ static void test_found_containers(void **state)
  * when sync() has failed. */
 static void test_unmanaged_before_sync(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, "{" RESERVED "balloonTypes: [{name: a, maxCPUs: 4, "
 					    "maxBalloons: 1}]}");
 	const struct rp_policy *p = fake_module_service(f, RP_POLICY_1);
@@ -274,7 +265,6 @@ static void test_unmanaged_before_sync(void **state)
 /* Checks a container that has no room as created, but has room as resized. */
 static void test_unmanaged_resized(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, "{" RESERVED "balloonTypes: [{name: a, maxCPUs: 4, "
 					    "maxBalloons: 1}]}");
 	rp_ctr c = create(f, "c", "a", 3000), u = add(f, "u", "a", 2000);
@@ -294,7 +284,6 @@ static void test_unmanaged_resized(void **state)
 
 static void test_reports(void **state)
 {
-	(void)state;
 	struct fake_host *f =
 		start(&n4c16, "{" RESERVED "showContainersInNrt: true, balloonTypes: "
 			      "[{name: s, shareIdleCPUsInSame: numa, maxCPUs: 3, groupBy: "
@@ -346,7 +335,6 @@ static void on_capacity(void *ctx, const char *name, int64_t amount)
 
 static void on_text(void *ctx, const char *name, const char *value)
 {
-	(void)ctx;
 	assert_string_equal(name, "type");
 	assert_string_equal(value, "s");
 }
@@ -361,7 +349,6 @@ static void on_limits(void *ctx, int64_t min, int64_t max)
 
 static void test_devices_of_older_hosts(void **state)
 {
-	(void)state;
 	struct fake_host *f =
 		start(&n4c16, "{" RESERVED "balloonTypes: [{name: s, minCPUs: 2, maxCPUs: 4}]}");
 	const struct rp_devices *s = fake_module_service(f, RP_DEVICES_1);

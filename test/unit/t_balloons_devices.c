@@ -74,7 +74,6 @@ static void test_a_new_balloon_is_near_the_devices(void **state)
 		{"x.com/*", "x.com/nic:0,3,900", "12-13"}, /* most free ones are at node 3 */
 		{"x.com/*", "", "8-9"},
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		char type[300];
 		(void)snprintf(type, sizeof type,
@@ -91,7 +90,6 @@ static void test_a_new_balloon_is_near_the_devices(void **state)
 static void test_it_grows_near_them_and_gives_up_others_first(void **state)
 {
 	struct fake_host *f = start_near(OWN);
-	(void)state;
 	rp_ctr c = create_with(f, "c", "own", 2000, "x.com/nic:3");
 	resize_to(f, c, 4000);
 	expect(f, c, "12-15");
@@ -107,7 +105,6 @@ static void test_it_grows_near_them_and_gives_up_others_first(void **state)
 static void test_others_do_not_avoid_them(void **state)
 {
 	struct fake_host *f = start_near(OWN ", {name: other}");
-	(void)state;
 	expect(f, create_with(f, "c", "own", 1000, "x.com/nic:2"), "8");
 	/* No part of the machine but all of it has eight: whole free cores, the lowest first, and
 	 * 10-11 is one like others. */
@@ -124,7 +121,6 @@ static void test_hints_count_in_their_order(void **state)
 		{"[\"podresourceapi:x.com/*\", " NODE "2]", "12"},
 		{"[\"podresourceapi:none/*\", \"podresourceapi:x.com/*\", " NODE "2]", "12"},
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		char type[300];
 		(void)snprintf(type, sizeof type, "{name: t, preferCloseToDevices: %s}",
@@ -138,7 +134,6 @@ static void test_hints_count_in_their_order(void **state)
 static void test_who_joins_brings_no_hints(void **state)
 {
 	struct fake_host *f = start_near(SHARED);
-	(void)state;
 	expect(f, create_with(f, "first", "shared", 1000, NULL), "8");
 	rp_ctr second = create_with(f, "second", "shared", 1000, "x.com/nic:3");
 	expect(f, second, "8-9");
@@ -160,7 +155,6 @@ static void test_hints_are_there_as_long_as_their_container_is(void **state)
 {
 	rp_ctr full, first;
 	struct fake_host *f = start_elsewhere(&full, &first);
-	(void)state;
 	/* There is room near the device: the balloon grows there. */
 	assert_int_equal(fake_release(f, full), 0);
 	expect(f, create_with(f, "second", "shared", 1000, NULL), "4,12");
@@ -181,7 +175,6 @@ static void test_hints_outlive_a_restart(void **state)
 {
 	rp_ctr full, first;
 	struct fake_host *f = start_elsewhere(&full, &first);
-	(void)state;
 	fake_forget_devices(f, first);
 	assert_int_equal(fake_restart(f), 0);
 	expect(f, first, "4");
@@ -196,7 +189,6 @@ static void test_a_restart_gives_no_hints_to_who_joined(void **state)
 {
 	rp_ctr full, first;
 	struct fake_host *f = start_elsewhere(&full, &first);
-	(void)state;
 	rp_ctr second = create_with(f, "second", "shared", 1000, "x.com/nic:3");
 	expect(f, second, "4-5");
 	assert_int_equal(fake_release(f, first), 0);
@@ -212,7 +204,6 @@ static void test_parts_are_near_them_too(void **state)
 	struct fake_host *f =
 		start_near("{name: part, preferCloseToDevices: [\"podresourceapi:x.com/*\"]}, "
 			   "{name: whole, components: [{balloonType: part}, {balloonType: part}]}");
-	(void)state;
 	rp_ctr c = create_with(f, "c", "whole", 4000, "x.com/nic:3");
 	expect(f, c, "12-15");
 	fake_host_free(f);
@@ -223,7 +214,6 @@ static void test_a_balloon_that_cannot_be_made(void **state)
 {
 	struct fake_host *f = start_near("{name: t, maxCPUs: 1, preferNewBalloons: true, "
 					 "preferCloseToDevices: [\"podresourceapi:x.com/*\"]}");
-	(void)state;
 	rp_ctr c = fake_ctr(f, &(struct fake_ctr){.name = "c",
 						  .qos = RP_QOS_BURSTABLE,
 						  .cpu_request = 3000,
@@ -237,7 +227,6 @@ static void test_a_balloon_that_cannot_be_made(void **state)
 static void test_sharing_types_are_warned_of(void **state)
 {
 	struct fake_host *f = start_near(SHARED);
-	(void)state;
 	assert_non_null(strstr(fake_log(f), "without preferNewBalloons and preferSpreadingPods"));
 	fake_host_free(f);
 	f = start_near(OWN);

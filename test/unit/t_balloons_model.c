@@ -882,7 +882,6 @@ static void run(struct model *m)
 
 static void test_balloons(void **state)
 {
-	(void)state;
 	struct seed seed = seed_begin();
 	struct model *m = malloc(sizeof *m);
 	assert_non_null(m);

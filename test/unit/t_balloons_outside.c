@@ -66,7 +66,6 @@ static void test_stop(void **state)
 		"{reservedResources: {cpu: 1}, cpuClasses: [{name: fast, minFreq: 2GHz, "
 		"freqGovernor: performance, disabledCstates: [C6], uncoreMinFreq: 1GHz}], "
 		"balloonTypes: [{name: a, cpuClass: fast}]}";
-	(void)state;
 	struct fake_host *f = machine();
 	const struct rp_policy *p = fake_module_service(f, RP_POLICY_1);
 	assert_int_equal(fake_configure(f, config), 0);
@@ -94,7 +93,6 @@ static void test_stop(void **state)
  * repeated writes. */
 static void test_timer(void **state)
 {
-	(void)state;
 	struct fake_host *f = machine();
 	assert_int_equal(fake_configure(f, "{cpuClasses: [{name: fast, minFreq: 2GHz}], "
 					   "balloonTypes: [{name: a, cpuClass: fast}]}"),
@@ -119,7 +117,6 @@ static void test_timer(void **state)
  * sorted by name. */
 static void test_old_classes(void **state)
 {
-	(void)state;
 	struct fake_host *f = machine();
 	assert_int_equal(
 		fake_configure(f,
@@ -166,7 +163,6 @@ static void test_old_classes(void **state)
 
 static void test_lines(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *line;
 		uint32_t n_cpus;

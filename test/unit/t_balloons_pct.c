@@ -29,7 +29,6 @@ static struct fake_host *begin(const char *config, bool with)
 
 static void test_room(void **state)
 {
-	(void)state;
 	struct fake_host *f = begin(CONFIG, true);
 	rp_ctr a = create(f, "a", "h", 2000);
 	assert_within(f, a, 2, "8-11"); /* room for 3 */
@@ -58,7 +57,6 @@ static void test_room(void **state)
 /* Low ones keep away from where high ones are, as long as they can. */
 static void test_avoid(void **state)
 {
-	(void)state;
 	struct fake_host *f = begin(CONFIG, true);
 	assert_within(f, create(f, "a", "h", 1000), 1, "8-11");
 	for (unsigned i = 0; i < 11; i++) {
@@ -73,7 +71,6 @@ static void test_avoid(void **state)
 /* Without Speed Select the same classes change nothing about where balloons are. */
 static void test_same_without(void **state)
 {
-	(void)state;
 	static const char plain[] =
 		"{reservedResources: {cpu: \"cpuset:15\"}, balloonTypes: ["
 		"{name: h, preferNewBalloons: true}, {name: l, preferNewBalloons: true}]}";
@@ -96,7 +93,6 @@ static void test_same_without(void **state)
 
 static void test_effects(void **state)
 {
-	(void)state;
 	struct fake_host *f = begin(CONFIG, true);
 	assert_string_equal(fake_sst_log(f), "");
 	(void)fake_run_work(f);
@@ -137,7 +133,6 @@ static void test_effects(void **state)
 
 static void test_extended(void **state)
 {
-	(void)state;
 	struct fake_host *f = begin(CONFIG, true);
 	/* 1 + 1 + 2 + 1 are guaranteed; no balloon has CPUs yet. */
 	assert_string_equal(extended(f), "own cpuclass.balloons.nri.io/*\n"

@@ -372,7 +372,6 @@ static void run_random(const struct world *w, uint64_t seed)
 
 static void test_random(void **state)
 {
-	(void)state;
 	each_world(run_random, 6);
 }
 
@@ -401,7 +400,6 @@ static void run_to_rest(const struct world *w, uint64_t seed)
 
 static void test_rest(void **state)
 {
-	(void)state;
 	each_world(run_to_rest, 8);
 }
 
@@ -444,7 +442,6 @@ static void run_without_image(const struct world *w, uint64_t seed)
 
 static void test_without_image(void **state)
 {
-	(void)state;
 	each_world(run_without_image, 4);
 }
 

@@ -55,7 +55,6 @@ static rp_ctr create_in(struct fake_host *f, const char *name, const char *pod, 
 /* Others have CPUs of its cores, until whole ones are free. */
 static void test_whole_cores(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, ONE_EACH);
 	rp_ctr c[16];
 	for (uint32_t i = 0; i < 14; i++) {
@@ -76,7 +75,6 @@ static void test_whole_cores(void **state)
 
 static void test_devices(void **state)
 {
-	(void)state;
 	struct fake_host *f = fake_host_new(&n4c16);
 	fake_device(f, "/sys/class/net/eth0", "/sys/class/net/eth0", "8-11", "2");
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
@@ -106,7 +104,6 @@ static void test_devices(void **state)
 /* Checks that a balloon which had to take isolated CPUs releases them when others are free. */
 static void test_isolated(void **state)
 {
-	(void)state;
 	static const struct fake_machine m = {
 		.packages = 2, .nodes = 1, .cores = 4, .threads = 2, .isolated = "14-15"};
 	struct fake_host *f = start(&m, ONE_EACH);
@@ -131,7 +128,6 @@ static void test_isolated(void **state)
  * rebalanced. */
 static void test_isolated_kept(void **state)
 {
-	(void)state;
 	static const struct fake_machine m = {
 		.packages = 2, .nodes = 1, .cores = 4, .threads = 2, .isolated = "0-1"};
 	struct fake_host *f = start(&m, ONE_EACH);
@@ -148,7 +144,6 @@ static void test_isolated_kept(void **state)
 /* More containers than one event looks at: the next ones go on where it stopped. */
 static void test_in_parts(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a, preferNewBalloons: true, "
 					    "preferSpreadingPods: true}, {name: b}]}");
 	for (uint32_t i = 0; i < 1500; i++) {
@@ -175,7 +170,6 @@ static void test_in_parts(void **state)
 /* Checks that a balloon which shares idle CPUs does not become narrower to have closer CPUs. */
 static void test_sharing(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a, preferNewBalloons: true, "
 					    "shareIdleCPUsInSame: package}, {name: b, "
 					    "preferNewBalloons: true}]}");
@@ -192,7 +186,6 @@ static void test_sharing(void **state)
 
 static void test_hidden_threads(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a, preferNewBalloons: true, "
 					    "hideHyperthreads: true}, {name: b, "
 					    "preferNewBalloons: true}]}");
@@ -209,7 +202,6 @@ static void test_hidden_threads(void **state)
 
 static void test_composite(void **state)
 {
-	(void)state;
 	struct fake_host *f =
 		start(&n4c16, "{balloonTypes: [{name: p}, {name: a, preferNewBalloons: "
 			      "true, components: [{balloonType: p}, {balloonType: "
@@ -228,7 +220,6 @@ static void test_composite(void **state)
 /* Loads that had to be put on one cache. */
 static void test_loads(void **state)
 {
-	(void)state;
 	static const struct fake_machine m = {.packages = 1, .nodes = 1, .cores = 4, .threads = 2};
 	struct fake_host *f =
 		start(&m, "{loadClasses: [{name: l, level: core}], balloonTypes: "
@@ -268,7 +259,6 @@ static rp_ctr create_large(struct fake_host *f, const char *name, const char *ty
 /* Memory that had to be farther away follows when there is room. */
 static void test_memory(void **state)
 {
-	(void)state;
 	static const struct fake_machine m = {
 		.packages = 1, .nodes = 2, .cores = 2, .threads = 2, .node_memory = 1u << 30};
 	struct fake_host *f = start(&m, "{balloonTypes: [{name: a}]}");
@@ -294,7 +284,6 @@ static void test_memory(void **state)
 /* CPUs are not better without memory near them. */
 static void test_full_memory(void **state)
 {
-	(void)state;
 	static const struct fake_machine m = {
 		.packages = 2, .nodes = 1, .cores = 2, .threads = 2, .node_memory = 1u << 30};
 	struct fake_host *f = start(&m, "{balloonTypes: [{name: a, preferNewBalloons: true, "
@@ -320,7 +309,6 @@ static void test_full_memory(void **state)
 
 static void test_new_balloon(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a, preferNewBalloons: true, "
 					    "preferSpreadingPods: true, minCPUs: 2}, {name: b}]}");
 	rp_ctr wall = create(f, "wall", "b", 14000);
@@ -342,7 +330,6 @@ static void test_new_balloon(void **state)
 
 static void test_pod(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a, maxCPUs: 2}]}");
 	rp_ctr x = create_in(f, "x", "p", "n", 1500), y = create_in(f, "y", "q", "n", 500),
 	       z = create_in(f, "z", "p", "n", 500);
@@ -362,7 +349,6 @@ static void test_pod(void **state)
 
 static void test_group_and_namespace(void **state)
 {
-	(void)state;
 	static const char *const configs[] = {
 		"{balloonTypes: [{name: a, maxCPUs: 2, preferSpreadingPods: true, groupBy: "
 		"\"${pod/namespace}\"}]}",
@@ -389,7 +375,6 @@ static void test_group_and_namespace(void **state)
 /* Fewer share as many CPUs. */
 static void test_crowd(void **state)
 {
-	(void)state;
 	struct fake_host *f =
 		start(&n4c16, "{balloonTypes: [{name: a, minBalloons: 2, maxBalloons: "
 			      "2, minCPUs: 4, preferSpreadingPods: true}]}");
@@ -417,7 +402,6 @@ static void test_crowd(void **state)
 /* … but not for fewer idle CPUs beside them. */
 static void test_crowd_with_idle_cpus(void **state)
 {
-	(void)state;
 	struct fake_host *f =
 		start(&n4c16, "{allocatorTopologyBalancing: true, balloonTypes: [{name: a, "
 			      "minBalloons: 2, maxBalloons: 2, minCPUs: 2, "
@@ -450,7 +434,6 @@ static void test_crowd_with_idle_cpus(void **state)
 
 static void test_left_alone(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, "{pinCPU: false, balloonTypes: [{name: a, "
 					    "preferNewBalloons: true}]}");
 	rp_ctr one = create(f, "one", "a", 7000), two = create(f, "two", "a", 7000);
@@ -493,7 +476,6 @@ static void test_left_alone(void **state)
  * gets the released balloon, and the next one continues to wait. */
 static void test_waiting(void **state)
 {
-	(void)state;
 	struct fake_host *f =
 		start(&n4c16, "{balloonTypes: [{name: a, maxCPUs: 4, maxBalloons: 2}]}");
 	rp_ctr x = create_in(f, "x", "p", "n", 2000), wall = create_in(f, "wall", "q", "n", 2000),
@@ -517,7 +499,6 @@ static void test_waiting(void **state)
 /* Steps that could not be noted are missing: what the others refer to may be freed. */
 static void test_undo_without_memory(void **state)
 {
-	(void)state;
 	struct state s = {.failed_undo = true, .n_undo = 1};
 	state_undo_to(&s, 0);
 	assert_int_equal(s.n_undo, 1);

@@ -422,7 +422,6 @@ static void test_each_write_fails(void **state)
 			break;
 		}
 	}
-	(void)state;
 }
 
 static void test_old_host(void **state)

@@ -198,7 +198,6 @@ static bool fail_nth(const void *scene, uint32_t n, int32_t code)
 
 static void test_each_write(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++)
 		ctl_fail_each(fail_nth, &scenes[i], scenes[i].name, scenes[i].n_writes);
 }
@@ -207,7 +206,6 @@ static void test_each_write(void **state)
  * growing delays. */
 static void test_all_fail(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
 		struct ctl_host *t = machine(&scenes[i]);
 		rp_ctr c = container(t, &scenes[i]);
@@ -224,7 +222,6 @@ static void test_all_fail(void **state)
  * be removed and does not change other containers. */
 static void test_restart(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
 		const struct scene *s = &scenes[i];
 		struct ctl_host *t = machine(s);

@@ -50,7 +50,6 @@ static void test_names_of_pods(void **state)
 		{"kubepods-best-pod1.slice", NULL},
 		{"burstable", NULL},
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		char uid[KUBEPODS_UID_SIZE];
 		bool is = kubepods_pod_uid(names[i].name, uid);
@@ -78,7 +77,6 @@ static void test_names_of_containers(void **state)
 		{"0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", false},
 	};
 	char id[KUBEPODS_ID_SIZE];
-	(void)state;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		assert_int_equal(kubepods_ctr_id(names[i].name, id), names[i].is);
 		if (names[i].is)
@@ -88,7 +86,6 @@ static void test_names_of_containers(void **state)
 
 static void test_names_around_them(void **state)
 {
-	(void)state;
 	assert_true(kubepods_is_top("kubepods") && kubepods_is_top("kubepods.slice") &&
 		    kubepods_is_top("kubelet-kubepods.slice"));
 	assert_false(kubepods_is_top("kubepods-burstable.slice") || kubepods_is_top("kube") ||
@@ -104,7 +101,6 @@ static void test_names_around_them(void **state)
 
 static void test_weights(void **state)
 {
-	(void)state;
 	assert_int_equal(cgroup_weight(CURVE_LINEAR, 2), 1);
 	assert_int_equal(cgroup_weight(CURVE_LINEAR, 1024), 39);
 	assert_int_equal(cgroup_weight(CURVE_LINEAR, 262144), 10000);
@@ -440,7 +436,6 @@ static void test_bundles(void **state)
 					    "{\"annotations\": {\"own\": \"v\"}}"};
 	_arena_ struct arena *a = arena_new(4096, 0);
 	struct bundle b;
-	(void)state;
 	assert_int_equal(bundle_parse(a, BUNDLE_CONTAINERD, containerd, sizeof containerd - 1, &b),
 			 0);
 	assert_false(b.sandbox);
@@ -493,7 +488,6 @@ static void test_lists_of_a_kubelet(void **state)
 					    "{\"kind\": \"PodList\", \"items\": null}"};
 	unsigned n = 0;
 	size_t count;
-	(void)state;
 	assert_int_equal(podlist_parse(good, sizeof good - 1, count_pod, &n, &count), 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(count, 3);
@@ -535,7 +529,6 @@ static void test_who_has_gone_leaves_a_place(void **state)
 					.source = PODS_CGROUPFS,
 					.changed = on_changed,
 					.arg = &changes};
-	(void)state;
 	assert_int_equal(podlist_new(&config, &p, &err), 0);
 	podlist_begin(p);
 	for (unsigned i = 0; i < PODLIST_MAX; i++)

@@ -231,7 +231,6 @@ static void test_ids_of_ours_win_over_the_runtimes(void **state)
 	Cri__ListedContainer ctr = CRI__LISTED_CONTAINER__INIT;
 	Cri__ListedContainer__AnnotationsEntry e = CRI__LISTED_CONTAINER__ANNOTATIONS_ENTRY__INIT;
 	Cri__ListedContainer__AnnotationsEntry *list[] = {&e};
-	(void)state;
 	ctr.id = text("theirs");
 	assert_string_equal(cri_container_id(&ctr), "theirs");
 	e.key = text(CRI_ID_ANNOTATION);

@@ -22,8 +22,6 @@ static struct {
 int fetch_new(const struct podlist_config *config, fetched done, void *arg, struct fetch **ret,
 	      struct err *err)
 {
-	(void)config;
-	(void)err;
 	fake.answer = done;
 	fake.arg = arg;
 	*ret = (struct fetch *)&fake;
@@ -32,28 +30,21 @@ int fetch_new(const struct podlist_config *config, fetched done, void *arg, stru
 
 struct fetch *fetch_free(struct fetch *f)
 {
-	(void)f;
 	return NULL;
 }
 
 bool fetch_may_be_secure(const struct fetch *f)
 {
-	(void)f;
 	return false;
 }
 
 void fetch_begin(struct fetch *f, bool secure)
 {
-	(void)f;
-	(void)secure;
 }
 
 int feed_new(const struct podlist_config *config, struct podlist *p,
 	     void (*told)(bool connected, void *arg), struct feed **ret, struct err *err)
 {
-	(void)config;
-	(void)p;
-	(void)err;
 	fake.told = told;
 	*ret = (struct feed *)&fake;
 	return 0;
@@ -61,19 +52,16 @@ int feed_new(const struct podlist_config *config, struct podlist *p,
 
 struct feed *feed_free(struct feed *f)
 {
-	(void)f;
 	return NULL;
 }
 
 bool feed_is_telling(const struct feed *f)
 {
-	(void)f;
 	return fake.telling;
 }
 
 static void changed(void *arg)
 {
-	(void)arg;
 }
 
 static struct podlist *new_list(struct loop *loop)
@@ -118,7 +106,6 @@ static void assert_known(const struct podlist *p, const char *uid, const char *n
  * agent sends its pods, neither removes nor replaces pods of the agent. */
 static void test_a_kubelets_answer_while_the_agent_tells(void **state)
 {
-	(void)state;
 	struct loop *loop = loop_new();
 	struct podlist *p = new_list(loop);
 	kubelet_answers("a");
@@ -147,7 +134,6 @@ static void test_a_kubelets_answer_while_the_agent_tells(void **state)
  * answer is used again. */
 static void test_an_agent_that_does_not_come_to_the_end(void **state)
 {
-	(void)state;
 	struct loop *loop = loop_new();
 	struct podlist *p = new_list(loop);
 	podlist_begin(p);

@@ -14,15 +14,12 @@ static enum intercept_outcome outcome;
 
 int upstream_connection(struct upstream *u, struct h2 **ret, struct err *err)
 {
-	(void)u;
-	(void)err;
 	*ret = up;
 	return 0;
 }
 
 bool intercept_wants(const char *path)
 {
-	(void)path;
 	return true;
 }
 
@@ -30,9 +27,6 @@ void intercept_begin(struct intercept *p, const char *path, const uint8_t *paylo
 		     uint64_t left_ms, const struct intercept_events *events, void *arg,
 		     struct intercept_call **ret)
 {
-	(void)p;
-	(void)path;
-	(void)left_ms;
 	*ret = (struct intercept_call *)&outcome;
 	events->forward(payload, n, true, arg);
 }
@@ -40,31 +34,21 @@ void intercept_begin(struct intercept *p, const char *path, const uint8_t *paylo
 struct intercept_call *intercept_end(struct intercept_call *c, enum intercept_outcome o,
 				     const uint8_t *payload, size_t n)
 {
-	(void)c;
-	(void)payload;
-	(void)n;
 	outcome = o;
 	return NULL;
 }
 
 int events_listen(struct events *e, struct events_listener *l, struct err *err)
 {
-	(void)e;
-	(void)l;
-	(void)err;
 	return 0;
 }
 
 void events_leave(struct events *e, struct events_listener *l)
 {
-	(void)e;
-	(void)l;
 }
 
 enum trace_level trace_level_of(const struct trace_rules *rules, const char *path)
 {
-	(void)rules;
-	(void)path;
 	return TRACE_OFF;
 }
 
@@ -75,10 +59,6 @@ const char *trace_method(const char *path)
 
 void trace_log_message(const char *path, const char *arrow, const uint8_t *data, size_t n)
 {
-	(void)path;
-	(void)arrow;
-	(void)data;
-	(void)n;
 }
 
 /* ---- a call ---------------------------------------------------------------------------------- */
@@ -101,7 +81,6 @@ static void on_done(const struct grpc_result *r, void *arg)
 
 static void on_touched(void *arg)
 {
-	(void)arg;
 }
 
 static bool move(struct h2 *from, struct h2 *to)
@@ -196,7 +175,6 @@ static int work(void *arg)
 static void test_reply_not_stored(void **state)
 {
 	unsigned n_refused = 0;
-	(void)state;
 	oom_each(work, &n_refused);
 #ifndef SANITIZED
 	assert_true(n_refused > 0);

@@ -18,7 +18,6 @@
 static void test_adders(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;
-	(void)state;
 	assert_int_equal(buf_add_str(&b, "ab"), 0);
 	assert_int_equal(buf_add(&b, "\0c", 2), 0);
 	assert_int_equal(buf_add_be32(&b, 0x01020304), 0);
@@ -34,7 +33,6 @@ static void test_adders(void **state)
 static void test_text(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;
-	(void)state;
 	assert_string_equal(buf_text(&b), "");
 	for (int i = 0; i < 1000; i++) {
 		buf_add_str(&b, "x");
@@ -54,7 +52,6 @@ static void test_queue(void **state)
 	_buf_ struct buf b = BUF_INIT;
 	uint8_t in = 0, out = 0;
 	uint32_t seed = 1;
-	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		seed = seed * 1664525u + 1013904223u;
 		size_t n = seed >> 24;
@@ -76,7 +73,6 @@ static void test_queue(void **state)
 static void test_reserve_does_not_commit(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;
-	(void)state;
 	uint8_t *to = buf_reserve(&b, 10);
 	memcpy(to, "0123456789", 10);
 	assert_int_equal(buf_len(&b), 0);
@@ -90,7 +86,6 @@ static void test_reserve_does_not_commit(void **state)
 static void test_shrink(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;
-	(void)state;
 	assert_non_null(buf_reserve(&b, 100000));
 	buf_commit(&b, 1);
 	buf_shrink(&b, 4096);
@@ -107,7 +102,6 @@ static void test_shrink(void **state)
 static void test_failure_sticks(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;
-	(void)state;
 	buf_add_str(&b, "kept");
 	assert_null(buf_reserve(&b, SIZE_MAX));
 	assert_null(buf_reserve(&b, SIZE_MAX - 3));
@@ -125,7 +119,6 @@ static void test_failure_sticks(void **state)
 static void test_printf_grows(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;
-	(void)state;
 	size_t want = 0;
 	for (int i = 0; i < 600; i += 7) {
 		assert_int_equal(buf_printf(&b, "%0*d", i + 1, 5), 0);

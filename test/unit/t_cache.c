@@ -74,7 +74,6 @@ static void test_kvs_sorts_and_keeps_the_last(void **state)
 	const struct kv pairs[] = {{"b", "1"}, {"a", "2"}, {"b", "3"}, {"c", ""}};
 	struct kvs s;
 	char seen[32] = "";
-	(void)state;
 	assert_int_equal(kvs_init(&s, pairs, 4), 0);
 	assert_int_equal(s.n, 3);
 	KVS_EACH(k, v, &s)
@@ -95,7 +94,6 @@ static void test_kvs_leaves_out_what_is_too_long(void **state)
 {
 	char *value = malloc(KVS_VALUE_MAX + 1);
 	struct kvs s;
-	(void)state;
 	memset(value, 'x', KVS_VALUE_MAX);
 	value[KVS_VALUE_MAX] = '\0';
 	const struct kv pairs[] = {{"long", value}, {"short", "v"}, {value, "k"}};
@@ -122,7 +120,6 @@ static void test_kvs_leaves_out_what_is_too_long(void **state)
 
 static void test_qos_by_cgroup_parent(void **state)
 {
-	(void)state;
 	assert_int_equal(derive_qos("/kubepods/burstable/podx"), RP_QOS_BURSTABLE);
 	assert_int_equal(derive_qos("kubepods-besteffort-podx.slice"), RP_QOS_BEST_EFFORT);
 	assert_int_equal(derive_qos("/kubepods/podx"), RP_QOS_GUARANTEED);
@@ -144,7 +141,6 @@ static void test_qos_by_cgroup_parent(void **state)
 
 static void test_shares_and_back(void **state)
 {
-	(void)state;
 	assert_int_equal(derive_shares_to_mcpu(2), 0);
 	assert_int_equal(derive_shares_to_mcpu(0), 0);
 	assert_int_equal(derive_shares_to_mcpu(1024), 1000);
@@ -161,7 +157,6 @@ static void test_shares_and_back(void **state)
 static void test_memory_request_from_oom_score(void **state)
 {
 	const uint64_t capacity = 1000003;
-	(void)state;
 	int64_t smallest[1001];
 	for (unsigned i = 0; i <= 1000; i++)
 		smallest[i] = -1;
@@ -192,7 +187,6 @@ static struct needs needs_of(uint32_t qos, int64_t shares, int64_t quota, int64_
 
 static void test_needs_by_class(void **state)
 {
-	(void)state;
 	struct needs n = needs_of(RP_QOS_GUARANTEED, 2048, 200000, 100000, 1 << 20, -997);
 	assert_int_equal(n.cpu_request, 2000);
 	assert_int_equal(n.cpu_limit, 2000);
@@ -560,7 +554,6 @@ static void test_decisions_follow(void **state)
 	const struct values was = {.amounts = {2048, 200000, 100000, 1 << 20}},
 			    now = {.amounts = {1024, 100000, 50000, 2 << 20}},
 			    nothing = VALUES_NONE;
-	(void)state;
 	struct decision d = {
 		.shares = 2048, .quota = 200000, .period = 100000, .mem_limit = 1 << 20};
 	decision_follow(&d, &was, &now);
@@ -585,7 +578,6 @@ static void test_decisions_follow(void **state)
 static void test_blobs(void **state)
 {
 	struct blob *a = blob_str("x"), *b = blob_new("x", 1), *c = blob_new(NULL, 0);
-	(void)state;
 	assert_true(blob_equal(a, b));
 	assert_false(blob_equal(a, c));
 	assert_false(blob_equal(a, NULL));

@@ -55,7 +55,6 @@ static int work(void *arg)
 	struct cache *c = cache_new(1u << 30);
 	if (!c)
 		return -ENOMEM;
-	(void)arg;
 	int r = fill(c);
 	if (cache_pod(c, "p"))
 		cache_del_pod(c, cache_pod(c, "p"));
@@ -65,7 +64,6 @@ static int work(void *arg)
 
 static void test_each_allocation(void **state)
 {
-	(void)state;
 	oom_each(work, NULL);
 }
 

@@ -6,7 +6,6 @@
 
 static void test_relative(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *path, *expected; /* NULL: refused */
 	} cases[] = {
@@ -37,7 +36,6 @@ static void test_relative(void **state)
 
 static void test_too_long(void **state)
 {
-	(void)state;
 	char buf[16];
 	static const char *const paths[] = {"/0123456789abcdef", "0123456789.slice:a:b",
 					    "abcd.slice:abc:defgh"};

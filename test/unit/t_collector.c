@@ -222,7 +222,6 @@ static void test_judge(void **state)
 	const uint32_t limits[4] = {20, 0, 10, 50};
 	struct usage u = {0};
 	uint64_t n = 0, part = 0;
-	(void)state;
 	assert_int_equal(collector_judge(&u, limits), 0); /* no figures yet */
 	/* a quarter of all periods: the first reading says nothing, the third that does tells */
 	for (unsigned i = 0; i < 4; i++) {
@@ -369,7 +368,6 @@ static void test_no_policy_for_it(void **state)
 
 static bool rebalanced(struct world *w, void *arg)
 {
-	(void)arg;
 	return pipeline_stats(w->p)->rebalances >= 2;
 }
 

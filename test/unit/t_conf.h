@@ -134,7 +134,6 @@ static inline void test_begin(void *ctx, const char *const *path, unsigned n_pat
 static inline enum conf_found test_find(void *ctx, const char *module,
 					const struct rp_schema **ret_schema)
 {
-	(void)ctx;
 	for (size_t i = 0; i < COUNT(test_modules); i++) {
 		if (!str_eq(test_modules[i].name, module))
 			continue;
@@ -146,7 +145,6 @@ static inline enum conf_found test_find(void *ctx, const char *module,
 
 static inline const char *test_of_kind(void *ctx, const char *kind)
 {
-	(void)ctx;
 	if (str_eq(kind, "BadName"))
 		return "../evil";
 	for (size_t i = 0; i < COUNT(test_modules); i++) {
@@ -243,7 +241,6 @@ static inline const char *shown(unsigned flags)
 
 static inline int forget_last(void **state)
 {
-	(void)state;
 	forget();
 	return 0;
 }

@@ -127,7 +127,6 @@ static void look_at_kind(const struct rp_key *key)
 
 static void test_kinds(void **state)
 {
-	(void)state;
 	each_row(look_at_kind);
 }
 
@@ -155,7 +154,6 @@ static void look_at_scalars(const struct rp_key *key)
 
 static void test_addresses(void **state)
 {
-	(void)state;
 	const struct rp_schema *schema = conf_core_schema();
 	unsigned n = 0;
 	for (uint32_t i = 0; i < schema->n_keys; i++) {
@@ -177,7 +175,6 @@ static void test_addresses(void **state)
 
 static void test_scalars(void **state)
 {
-	(void)state;
 	each_row(look_at_scalars);
 }
 
@@ -202,7 +199,6 @@ static void look_at_range(const struct rp_key *key)
 
 static void test_ranges(void **state)
 {
-	(void)state;
 	each_row(look_at_range);
 }
 
@@ -229,7 +225,6 @@ static void look_at_choices(const struct rp_key *key)
 
 static void test_choices(void **state)
 {
-	(void)state;
 	each_row(look_at_choices);
 }
 
@@ -258,7 +253,6 @@ static void look_at_default(const struct rp_key *key)
 
 static void test_defaults(void **state)
 {
-	(void)state;
 	each_row(look_at_default);
 }
 
@@ -284,7 +278,6 @@ static void look_at_spelling(const struct rp_key *key)
 
 static void test_spelling(void **state)
 {
-	(void)state;
 	each_row(look_at_spelling);
 }
 
@@ -298,7 +291,6 @@ static void test_periods(void **state)
 	} rows[] = {
 		{"metrics.collectInterval", "0s or a duration from 1s to 24h", true},
 	};
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		static const char *const outside[] = {"999ms", "1ms", "86401s", "0s"};
 		(void)good(document(rows[i].path, "1s"));
@@ -326,7 +318,6 @@ static void test_periods(void **state)
 /* Checks that keys of custom resources without effect in nri-rp cause warnings, not errors. */
 static void test_without_effect(void **state)
 {
-	(void)state;
 	(void)warned("instrumentation: {reportPeriod: 60s}\nagent: {nodeResourceTopology: true}\n",
 		     "warning: rp.conf:1:19: instrumentation.reportPeriod: has no effect: metrics "
 		     "are collected when Prometheus scrapes; metrics.collectInterval is for the "
@@ -352,7 +343,6 @@ static void test_without_effect(void **state)
  * is the controller's. */
 static void test_nothing_own(void **state)
 {
-	(void)state;
 	(void)good("policy: own\nown: {control: {cpu: {other: {b: 1}}, rdt: {}}}\n");
 	assert_null(conf_get(conf_root(last.conf), "own.control"));
 	assert_non_null(conf_get(conf_root(last.conf), "cpu.other.b"));
@@ -365,7 +355,6 @@ static void test_nothing_own(void **state)
 
 static void test_agent(void **state)
 {
-	(void)state;
 	(void)good("agent: {podResourceAPI: true}\n");
 	assert_true(conf_core(last.conf)->agent.pod_resource_api);
 	assert_string_equal(conf_core(last.conf)->agent.socket, "/run/nri-rp/agent.sock");

@@ -10,7 +10,6 @@
 
 static void test_merge(void **state)
 {
-	(void)state;
 	good("bare: {a: 1, m: {x: 1, y: 2}, l: [1, 2], s: {t: 1}, gone: {k: 1}, keep: 1}\n"
 	     "---\n"
 	     "bare: {b: 2, m: {y: 3, z: 4}, l: [3], s: 5, gone: ~, never: ~, keep: {k: 1}}\n");
@@ -28,7 +27,6 @@ static void test_merge(void **state)
 
 static void test_merge_keeps_places(void **state)
 {
-	(void)state;
 	struct conf_source sources[] = {
 		source_of("rp.conf", "policy: balloons\nballoons:\n  reservedResources: {cpu: 1}\n "
 				     " pinCPU: yes please\n"),
@@ -47,7 +45,6 @@ static void test_merge_keeps_places(void **state)
 /* Checks that an error in an earlier file is ignored if a later file replaces the value. */
 static void test_replaced_errors(void **state)
 {
-	(void)state;
 	good("policy: none\nlog: {level: loud}\n---\nlog: {level: debug}\n");
 	assert_int_equal(core()->log.level, LOG_DEBUG);
 }
@@ -56,7 +53,6 @@ static void test_replaced_errors(void **state)
 
 static void test_resource(void **state)
 {
-	(void)state;
 	good("cache: {dir: /x}\n"
 	     "---\n" HEAD "metadata: {name: default, namespace: kube-system}\n"
 	     "status: {nodes: {}}\n"
@@ -94,7 +90,6 @@ static void test_resource(void **state)
 
 static void test_resource_errors_have_places(void **state)
 {
-	(void)state;
 	bad(HEAD "spec:\n  reservedResources: {}\n  log: {debug: on}\n  balloonTypes: [{name: a, "
 		 "maxCPUs: -1}]\n  control: {rdt: {enabel: true}}\n",
 	    "rp.conf:4:3: balloons.reservedResources.cpu: missing required key\n"
@@ -106,7 +101,6 @@ static void test_resource_errors_have_places(void **state)
 
 static void test_bad_resources(void **state)
 {
-	(void)state;
 	bad("apiVersion: apps/v1\nkind: BalloonsPolicy\nspec: {}\n",
 	    "rp.conf:1:1: apiVersion: expected config.nri/VERSION, found \"apps/v1\"\n");
 	bad("kind: BalloonsPolicy\nspec: {}\n",
@@ -132,7 +126,6 @@ static void test_bad_resources(void **state)
 
 static void test_resource_and_files(void **state)
 {
-	(void)state;
 	/* The last word on the policy counts, and its common parts with it. */
 	good("log: {level: warning, source: true}\n---\n" HEAD
 	     "spec: {reservedResources: {cpu: 1}, log: {source: false}}\n---\npolicy: "
@@ -153,7 +146,6 @@ static void test_resource_and_files(void **state)
 
 static void test_pasted_spec(void **state)
 {
-	(void)state;
 	good("policy: balloons\n"
 	     "balloons:\n"
 	     "  reservedResources: {cpu: 1}\n"
@@ -183,7 +175,6 @@ static void test_pasted_spec(void **state)
 
 static void test_control_parts(void **state)
 {
-	(void)state;
 	good("controllers: [rdt, blkio, cpu]\ncontrol: {socket: /s, cpu: {a: 1}, rdt: {enable: "
 	     "true}, blockio: {b: [1]}}\n"
 	     "blkio: {b: [2, 3], c: 4}\nrdt: {enable: false}\n");
@@ -201,7 +192,6 @@ static void test_control_parts(void **state)
 
 static void test_orm(void **state)
 {
-	(void)state;
 	(void)warned(
 		"orm: {mode: nri, fallback: true, nri: {socket: /x, pluginName: a, pluginIndex: "
 		"7, fallbackAfter: 3s}}\nruntime: {socket: /y}\n",
@@ -234,7 +224,6 @@ static void test_orm(void **state)
  * keys move to their usual place. */
 static void test_parts_of_ones_own(void **state)
 {
-	(void)state;
 	char place[CONF_PLACE_MAX];
 	good("policy: own\ncontrollers: [rdt, cpu]\nown:\n  x: 1\n  log: text\n  control:\n    "
 	     "rdt: {enable: true}\n"
@@ -286,7 +275,6 @@ static void check_begin(const char *text, const char *wanted)
 
 static void test_begin_path(void **state)
 {
-	(void)state;
 	check_begin("policy: none\n", "/usr/lib/nri-rp/modules:/usr/local/lib/nri-rp/modules");
 	check_begin("modules: {path: [/a, /b]}\n---\npolicy: none\n", "/a:/b");
 	check_begin("modules: {path: [/a, /b]}\n---\nmodules: {path: [/c]}\n", "/c");
@@ -298,7 +286,6 @@ static void test_begin_path(void **state)
 
 static void test_defaults(void **state)
 {
-	(void)state;
 	good("");
 	const struct conf_core *c = core();
 	assert_string_equal(c->policy, "none");
@@ -329,7 +316,6 @@ static void test_defaults(void **state)
 
 static void test_all_core_keys(void **state)
 {
-	(void)state;
 	good("policy: bare\nonPolicyError: unmanaged\nresetOnSwitch: true\nstrict: false\n"
 	     "admit: {requestSource: feed, timeout: 1s, onTimeout: allow}\n"
 	     "modules: {path: [/m]}\nruntime: {frontend: nri, socket: /n, name: me, index: "
@@ -368,7 +354,6 @@ static void test_all_core_keys(void **state)
 
 static void test_policy_name(void **state)
 {
-	(void)state;
 	bad("policy: ../evil\n",
 	    "rp.conf:1:1: policy: expected a module's name, found \"../evil\"\n");
 	bad("policy: Balloons\n", "rp.conf:1:1: policy: expected a module's name, found "
@@ -384,7 +369,6 @@ static void test_policy_name(void **state)
 
 static void test_controllers(void **state)
 {
-	(void)state;
 	good("controllers: [rdt, bare]\n");
 	assert_int_equal(core()->n_controllers, 2);
 	assert_string_equal(core()->controllers[1].name, "bare");
@@ -423,7 +407,6 @@ static void test_controllers(void **state)
 
 static void test_log(void **state)
 {
-	(void)state;
 	good("log: {debug: [a, \"b:on, c:off\", \"d,e\", \"e:off\", \"c:on\", a]}\n");
 	check_strings(core()->log.debug, "a b c d");
 	good("log: {debug: [all]}\n");
@@ -451,7 +434,6 @@ static void test_log(void **state)
 
 static void test_metrics(void **state)
 {
-	(void)state;
 	good("instrumentation: {httpEndpoint: \":1\"}\nmetrics: {listen: \":2\"}\n");
 	assert_string_equal(core()->metrics.listen, ":2");
 	good("instrumentation: {metricsExporter: prometheus, prometheusExport: true}\n");
@@ -471,7 +453,6 @@ static void test_metrics(void **state)
 
 static void test_core_types(void **state)
 {
-	(void)state;
 	bad("runtime: {index: 100, socket: \"\", frontend: cri}\nonPolicyError: ignore\nmodules: "
 	    "{path: []}\nlog: 5\n",
 	    "rp.conf:1:11: runtime.index: expected an integer from 0 to 99, found \"100\"\n"
@@ -520,13 +501,11 @@ static int load_file(const char *name)
 
 static int make_dir(void **state)
 {
-	(void)state;
 	return mkdtemp(dir) ? 0 : -1;
 }
 
 static int remove_dir(void **state)
 {
-	(void)state;
 	static const char *const names[] = {
 		"rp.conf.d/9.conf",  "rp.conf.d/10.conf", "rp.conf.d/B.conf", "rp.conf.d/.h.conf",
 		"rp.conf.d/x.conf~", "rp.conf.d/z.conf",  "rp.conf",	      "fifo",
@@ -551,7 +530,6 @@ static void check_problem(const char *format)
 
 static void test_files(void **state)
 {
-	(void)state;
 	put("rp.conf", "bare: {order: [main], a: 1}\n");
 	assert_int_equal(load_file("rp.conf"), 0);
 	assert_int_equal(mkdir(in_dir("rp.conf.d"), 0700), 0);
@@ -586,7 +564,6 @@ static void test_files(void **state)
 
 static void test_bad_files(void **state)
 {
-	(void)state;
 	assert_int_equal(load_file("none.conf"), -ENOENT);
 	check_problem("%s/none.conf: cannot be opened: No such file or directory\n");
 	struct err err = ERR_INIT;
@@ -611,7 +588,6 @@ static void test_bad_files(void **state)
 
 static void test_too_many_files(void **state)
 {
-	(void)state;
 	put("rp.conf", "policy: none\n");
 	char name[64];
 	(void)unlink(in_dir("rp.conf.d/z.conf"));
@@ -660,7 +636,6 @@ static char *read_all(const char *path)
 
 static void test_sample(void **state)
 {
-	(void)state;
 	_free_ char *text = read_all("conf/rp.conf");
 	good(text);
 	assert_string_equal(core()->policy, "none");
@@ -695,7 +670,6 @@ static void test_sample(void **state)
 
 static void test_many_problems(void **state)
 {
-	(void)state;
 	struct buf b = BUF_INIT;
 	(void)buf_add_str(&b, "strict: false\ntypes:\n  ints:\n");
 	for (unsigned i = 0; i < 100; i++)
@@ -719,7 +693,6 @@ static void test_many_problems(void **state)
 /* Errors take the place of warnings when there is no room for both. */
 static void test_errors_before_warnings(void **state)
 {
-	(void)state;
 	struct conf_errors *errs = &last.errs;
 	conf_errors_init(errs);
 	for (unsigned i = 0; i < CONF_ERRORS_MAX + 5; i++)
@@ -744,7 +717,6 @@ static void test_errors_before_warnings(void **state)
 
 static void test_long_problem(void **state)
 {
-	(void)state;
 	char key[CONF_KEY_MAX + 1] = "", text[4000] = "bare: ";
 	for (unsigned i = 0; i < CONF_KEY_MAX / 2; i++)
 		strcat(key, "\xc3\xa4");
@@ -761,7 +733,6 @@ static void test_long_problem(void **state)
 
 static void test_sections(void **state)
 {
-	(void)state;
 	struct buf b = BUF_INIT;
 	for (unsigned i = 0; i < CONF_SECTIONS_MAX; i++)
 		(void)buf_printf(&b, "bare-%u:\n", i);
@@ -777,7 +748,6 @@ static void test_sections(void **state)
 /* Checks each failing allocation: the result is an error, without leaks or partial results. */
 static void test_out_of_memory(void **state)
 {
-	(void)state;
 	static const char text[] =
 		"policy: balloons\ncontrollers: [rdt]\nlog: {debug: [a, b], level: "
 		"debug}\nmodules: {path: [/x]}\n"

@@ -18,7 +18,6 @@ static void test_module_path(void **state)
 {
 	struct conf_strings dirs;
 	_arena_ struct arena *arena = arena_new(4096, 65536);
-	(void)state;
 	assert_non_null(arena);
 	assert_string_equal(core_default("modules.path"),
 			    "[/opt/elsewhere/modules, /usr/local/lib/nri-rp/modules]");

@@ -57,7 +57,6 @@ static void put(const char *name, const char *text)
 static int set_up(void **state)
 {
 	char dir[96];
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(path, sizeof path, "%s/rp.conf", folder);
 	(void)snprintf(dir, sizeof dir, "%s.d", path);
@@ -73,7 +72,6 @@ static int tear_down(void **state)
 	static const char *const names[] = {"rp.conf.d/20-empty.conf", "rp.conf.d/10-cr.conf",
 					    "rp.conf.d", "rp.conf", ""};
 	char full[96];
-	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
 		(void)snprintf(full, sizeof full, "%s/%s", folder, names[i]);
 		assert_int_equal(remove(full), 0);
@@ -99,7 +97,6 @@ static int load(struct conf **ret)
 static int load_and_free(void *arg)
 {
 	struct conf *conf;
-	(void)arg;
 	int r = load(&conf);
 	(void)conf_free(conf);
 	return r;
@@ -107,7 +104,6 @@ static int load_and_free(void *arg)
 
 static void test_load(void **state)
 {
-	(void)state;
 	oom_each(load_and_free, NULL);
 }
 
@@ -141,7 +137,6 @@ static void test_pushed(void **state)
 		"own: {control: {cpu: {classes: {a: {minFreq: 1GHz}}, b: 1}, rdt: {}}}\n";
 	static const char *const more[] = {"", "fold: {}\n", "none: {}\n", "bare: {}\n"};
 	char whole[sizeof text + 64];
-	(void)state;
 	(void)snprintf(whole, sizeof whole, "%s", text);
 	for (size_t i = 0; i < COUNT(more); i++) {
 		strcat(whole, more[i]);
@@ -160,7 +155,6 @@ static int show(void *arg)
 
 static void test_show(void **state)
 {
-	(void)state;
 	struct conf *conf = NULL;
 	assert_int_equal(load(&conf), 0);
 	oom_each(show, conf);
@@ -196,7 +190,6 @@ static int check_schema(void *arg)
 
 static void test_schemas_shown(void **state)
 {
-	(void)state;
 	void *schema = (void *)(uintptr_t)&types_schema;
 	oom_each(help, schema);
 	oom_each(json_schema, schema);
@@ -227,7 +220,6 @@ static int read_fragment(void *arg)
 
 static void test_other_yaml(void **state)
 {
-	(void)state;
 	oom_each(read_documents, (void *)(uintptr_t)drop_in_text);
 	oom_each(read_fragment, (void *)(uintptr_t)main_text);
 }

@@ -22,7 +22,6 @@ static void called(const struct prefixes *p, const char *name, const char *want)
 
 static void test_names(void **state)
 {
-	(void)state;
 	const struct prefixes *p =
 		table("koordinator.sh: a.example, node.koordinator.sh: node.a.example, "
 		      "kubernetes.io: b.example");
@@ -45,7 +44,6 @@ static void test_names(void **state)
 
 static void test_longest(void **state)
 {
-	(void)state;
 	char rows[512], domain[PREFIX_MAX + 2], name[512];
 	struct site_name buf;
 	memset(domain, 'a', sizeof domain);
@@ -64,7 +62,6 @@ static void test_longest(void **state)
 
 static void test_texts(void **state)
 {
-	(void)state;
 	_cleanup_(buf_fini) struct buf buf = BUF_INIT;
 	const char *text = "{\"r\": {\"kubernetes.io/batch-memory\": \"1\", "
 			   "\"kubernetes.io/batch-cpu\": \"kubernetes.io/mid-cpu\", "
@@ -82,7 +79,6 @@ static void test_texts(void **state)
 
 static void test_within_annotations(void **state)
 {
-	(void)state;
 	struct fragment *f;
 	rp_cfg root;
 	const struct prefixes *p = table("kubernetes.io: b.example");
@@ -101,7 +97,6 @@ static void test_within_annotations(void **state)
 
 static void test_refused(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *rows, *says;
 	} wrong[] = {
@@ -144,7 +139,6 @@ static void test_refused(void **state)
 /* Resources may share a domain with another row, as before there was another for them. */
 static void test_shared(void **state)
 {
-	(void)state;
 	const struct prefixes *p = table("kubernetes.io: koordinator.sh, koordinator.sh: a.b");
 	called(p, "kubernetes.io/batch-cpu", "koordinator.sh/batch-cpu");
 	called(p, "koordinator.sh/gpu", "a.b/gpu");

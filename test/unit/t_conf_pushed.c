@@ -14,7 +14,6 @@ static void push(const char *file, const char *pushed, const char *lines)
 
 static void test_pushed(void **state)
 {
-	(void)state;
 	push("policy: balloons\nballoons: {reservedResources: {cpu: 1}, pinCPU: false}\nlog: "
 	     "{level: debug}\nagent: {cluster: true, podResourceAPI: true}\n",
 	     HEAD "spec: {reservedResources: {cpu: 2}, agent: {nodeResourceTopology: false}, "
@@ -52,7 +51,6 @@ static void push_keyed(const char *pushed, const char *lines)
 
 static void test_places_of_a_value(void **state)
 {
-	(void)state;
 	push_keyed(
 		"balloons:\n pinCPU: true\n reservedResources:\n   cpu: x\n",
 		"map b:3:3: balloons.reservedResources.cpu: expected an amount of CPU (2, 750m), "
@@ -69,7 +67,6 @@ static void test_places_of_a_value(void **state)
 /* The files have not opened the door. */
 static void test_push_not_wanted(void **state)
 {
-	(void)state;
 	push("policy: none\n", "policy: balloons\nagent: {cluster: true}\n",
 	     "warning: agent:1:1: policy: agent.cluster is not set in the files; the pushed value "
 	     "is ignored\n"
@@ -85,7 +82,6 @@ static void test_push_not_wanted(void **state)
 
 static void test_push_limits(void **state)
 {
-	(void)state;
 	push("policy: balloons\nballoons: {reservedResources: {cpu: 1}}\nagent: {cluster: true, "
 	     "accept: [balloons, agent]}\n",
 	     HEAD "spec: {reservedResources: {cpu: 2}, log: {level: error}, agent: "

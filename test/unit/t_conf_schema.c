@@ -28,7 +28,6 @@ static void refuses(const char *key, const char *yaml, const char *expected_and_
 
 static void test_bool(void **state)
 {
-	(void)state;
 	takes("bool", "true", RP_T_BOOL, 1);
 	takes("bool", "True", RP_T_BOOL, 1);
 	takes("bool", "yes", RP_T_BOOL, 1);
@@ -47,7 +46,6 @@ static void test_bool(void **state)
 
 static void test_int(void **state)
 {
-	(void)state;
 	takes("int", "0", RP_T_INT, 0);
 	takes("int", "-7", RP_T_INT, -7);
 	takes("int", "+7", RP_T_INT, 7);
@@ -72,7 +70,6 @@ static void test_int(void **state)
 
 static void test_number(void **state)
 {
-	(void)state;
 	assert_true(conf_number(load_value("number", "0.25"), 0) == 0.25);
 	assert_true(conf_number(load_value("number", "-1e3"), 0) == -1000);
 	assert_true(conf_number(load_value("number", "7"), 0) == 7);
@@ -85,7 +82,6 @@ static void test_number(void **state)
 
 static void test_text(void **state)
 {
-	(void)state;
 	assert_string_equal(conf_text(load_value("string", "true"), ""), "true");
 	assert_string_equal(conf_text(load_value("string", "007"), ""), "007");
 	assert_string_equal(conf_text(load_value("string", "\"\""), "x"), "");
@@ -110,7 +106,6 @@ static void test_text(void **state)
 
 static void test_quantities(void **state)
 {
-	(void)state;
 	takes("cpu", "2", RP_T_CPU, 2000);
 	takes("cpu", "\"2\"", RP_T_CPU, 2000);
 	takes("cpu", "750m", RP_T_CPU, 750);
@@ -147,7 +142,6 @@ static void test_quantities(void **state)
 
 static void test_amounts(void **state)
 {
-	(void)state;
 	takes("amount", "750m", RP_T_AMOUNT, 750);
 	takes("amount", "\"2\"", RP_T_AMOUNT, 2000);
 	static const char *const sets[] = {
@@ -169,7 +163,6 @@ static void test_amounts(void **state)
 
 static void test_cpulists(void **state)
 {
-	(void)state;
 	assert_string_equal(conf_text(load_value("cpulist", "0-3,8"), ""), "0-3,8");
 	assert_string_equal(conf_text(load_value("cpulist", "5"), ""), "5");
 	assert_string_equal(conf_text(load_value("cpulist", "\"\""), "x"), "");
@@ -182,7 +175,6 @@ static void test_cpulists(void **state)
 
 static void test_values_of_any(void **state)
 {
-	(void)state;
 	good("bare: {b: \"true\", n: 1.5, s: x}");
 	rp_cfg bare = conf_section(last.conf, "bare");
 	assert_int_equal(conf_value(conf_get(bare, "b"), RP_T_BOOL, 0), 1);
@@ -196,7 +188,6 @@ static void test_values_of_any(void **state)
 
 static void test_collections(void **state)
 {
-	(void)state;
 	good("types:\n  any: {what: [ever, {x: 1}]}\n  map: {free: 1, too: [2]}\n  list: [1, {a: "
 	     "b}]\n  ints: []\n  options: {}\n");
 	refuses("map", "{}", "a map that is not empty, found an empty value");
@@ -225,7 +216,6 @@ static void test_collections(void **state)
 
 static void test_wildcards(void **state)
 {
-	(void)state;
 	good("types:\n  options: {a: true, b: \"auto\", size: 5}\n  parts: {p: {classes: {c: "
 	     "{share: 50%}}}, q: {}}\n");
 	bad("types:\n  options: {a: on, size: x}\n  parts: {p: {classes: {c: {shre: 1}}, other: "
@@ -239,7 +229,6 @@ static void test_wildcards(void **state)
 
 static void test_null_is_not_set(void **state)
 {
-	(void)state;
 	good("types: {bool: , int: ~, map: null, list: , ints: , deep: {under: }}");
 	bad("types: {items: [{name: }], deep: {under: {key: ~}}}",
 	    "rp.conf:1:17: types.items[0].name: missing required key\n"
@@ -248,7 +237,6 @@ static void test_null_is_not_set(void **state)
 
 static void test_unknown_keys(void **state)
 {
-	(void)state;
 	bad("types: {strnig: x}\nlog: {lvl: info}\npolcy: none\n",
 	    "rp.conf:1:9: types.strnig: unknown key, did you mean string?\n"
 	    "rp.conf:2:7: log.lvl: unknown key, did you mean level?\n"
@@ -262,7 +250,6 @@ static void test_unknown_keys(void **state)
 
 static void test_sections(void **state)
 {
-	(void)state;
 	warned("strict: false\nmem: {x: 1}\nlogs: {level: info}\nbare: {any: thing}\ncontrolers: "
 	       "{rdt: required}\n",
 	       "warning: rp.conf:2:1: mem: module mem is not installed, not checked\nwarning: "
@@ -294,7 +281,6 @@ static void test_sections(void **state)
 
 static void test_no_modules(void **state)
 {
-	(void)state;
 	struct conf_source source = source_of("rp.conf", "policy: x\nx: {any: thing}\ny: {}\n");
 	assert_non_null(parse_sources(&source, 1, NULL));
 	assert_string_equal(problems(), "");
@@ -314,7 +300,6 @@ static void test_no_modules(void **state)
 
 static void test_modules_in_use(void **state)
 {
-	(void)state;
 	bad("policy: balloons\n",
 	    "rp.conf:1:1: balloons.reservedResources: missing required key\n");
 	bad("policy: none\ncontrollers: [rdt, balloons]\nballoons:\n",
@@ -333,7 +318,6 @@ static void test_modules_in_use(void **state)
 
 static void test_broken_table(void **state)
 {
-	(void)state;
 	bad("broken: {x: 1}\n", "module broken: key table: \"x\" has the unknown type 99\n");
 	bad("policy: broken\n", "module broken: key table: \"x\" has the unknown type 99\n");
 	good("policy: none\n");
@@ -341,7 +325,6 @@ static void test_broken_table(void **state)
 
 static void test_folding(void **state)
 {
-	(void)state;
 	good("fold:\n  ReservedResources: {CPU: 2}\n  POOLS: [{MaxPods: 1}, {maxpods: 2}]\n  "
 	     "names: {Abc: x, abc: y}\n"
 	     "  free: {A: 1, a: 2}\n");
@@ -403,7 +386,6 @@ static void check_rows(struct rp_key a, struct rp_key b, const char *wanted)
 
 static void test_tables(void **state)
 {
-	(void)state;
 	check_row(KEY("a", RP_T_BOOL), "");
 	check_row(KEY(NULL, RP_T_BOOL), "key table: a row without a path");
 	check_row(KEY("", RP_T_BOOL), "key table: a row without a path");
@@ -449,7 +431,6 @@ static void test_tables(void **state)
 /* Tables of hosts and modules of other ages. */
 static void test_table_ages(void **state)
 {
-	(void)state;
 	struct {
 		struct rp_key key;
 		uint64_t future;

@@ -13,7 +13,6 @@ static void shows(const char *text, unsigned flags, const char *wanted)
 
 static void test_show(void **state)
 {
-	(void)state;
 	shows("", 0, "");
 	shows("bare: {b: 1, a: [1, x, [y]]}\nlog: {level: debug}\npolicy: none\n", 0,
 	      "policy: none\nlog:\n  level: debug\nbare:\n  b: 1\n  a: [1, x, [y]]\n");
@@ -39,7 +38,6 @@ static void test_show(void **state)
 
 static void test_show_nulls(void **state)
 {
-	(void)state;
 	shows("types: {bool: , options: {a: }, any: {x: ~}, list: [~, {y: ~}]}\ncontrollers: {rdt: "
 	      "}\nlog:\nbare:\n",
 	      0,
@@ -52,7 +50,6 @@ static void test_show_nulls(void **state)
 
 static void test_show_scalars(void **state)
 {
-	(void)state;
 	shows("bare: {a: \"true\", b: true, c: 'x y', d: x y, e: \"\", f: -1, g: -x, h: .5, i: "
 	      "10.0.0.1:80, j: \"a\\n\\t\\\"\\\\\\e\\u2028\\u00e4\"}\n",
 	      0,
@@ -73,7 +70,6 @@ static void test_show_scalars(void **state)
 
 static void test_show_origin(void **state)
 {
-	(void)state;
 	struct conf_source sources[] = {
 		source_of("rp.conf", "log:\n  level: debug\n"),
 		source_of("rp\n.conf.d/x.conf", "log:\n  debug: [a]\nbare:\n  l: [{}, {a: 1}]\n")};
@@ -89,7 +85,6 @@ static void test_show_origin(void **state)
 
 static void test_show_defaults(void **state)
 {
-	(void)state;
 	good("policy: types\ntypes: {items: [{name: a}], count: 5}\n");
 	const char *text = shown(CONF_SHOW_DEFAULTS);
 	assert_non_null(strstr(text, "policy: types\ncontrollers: []  # default\n"));
@@ -145,7 +140,6 @@ static void differ(const char *before, const char *after, const char *wanted)
 /* Checks that each shown configuration loads to the same result. */
 static void test_show_loads_again(void **state)
 {
-	(void)state;
 	static const char *const texts[] = {
 		"",
 		"policy: types\ncontrollers: {rdt: , cpu: required}\n",
@@ -175,7 +169,6 @@ static void test_show_loads_again(void **state)
 
 static void test_diff_scalars(void **state)
 {
-	(void)state;
 	differ("types: {bool: true, cpu: 750m, cpulist: \"0,1,2\"}",
 	       "types: {bool: yes, cpu: 0.75, cpulist: 0-2}", "");
 	differ("types: {number: 1.50, duration: 90s, freq: 2.4GHz, bytes: 1Ki, amount: 1}",
@@ -195,7 +188,6 @@ static void test_diff_scalars(void **state)
 
 static void test_diff_defaults(void **state)
 {
-	(void)state;
 	differ("", "types: {bool: true, int: -3, enum: red, list: [a, b], string: x}",
 	       "types.string: nothing -> \"x\"\n");
 	differ("types: {bool: false, list: [b, a], ints: []}", "",
@@ -210,7 +202,6 @@ static void test_diff_defaults(void **state)
 
 static void test_diff_trees(void **state)
 {
-	(void)state;
 	differ("types: {items: [{name: a, max: 1}, {name: b}]}",
 	       "types: {items: [{name: a, max: 2}, {name: c}]}",
 	       "types.items[0].max: \"1\" -> \"2\"\ntypes.items[1].name: \"b\" -> \"c\"\n");
@@ -233,7 +224,6 @@ static void test_diff_trees(void **state)
 
 static void test_diff_restart(void **state)
 {
-	(void)state;
 	differ("runtime: {index: 10}\ncache: {dir: /x}\n",
 	       "runtime: {index: 11, name: other}\nlog: {level: debug}\n",
 	       "runtime.name: nothing -> \"other\"\n"
@@ -251,7 +241,6 @@ static int stop(const struct conf_change *c, void *arg)
 
 static void test_diff_stops(void **state)
 {
-	(void)state;
 	struct conf *old = good(
 		"policy: none\nbare: {a: 1, l: [1, 2]}\ntypes: {int: 1, options: {a: auto}}\n");
 	last.conf = NULL;
@@ -271,7 +260,6 @@ static void test_diff_stops(void **state)
 
 static void test_help(void **state)
 {
-	(void)state;
 	struct buf out = BUF_INIT;
 	assert_int_equal(conf_schema_help(&balloons_schema, CONF_TEXT, &out), 0);
 	assert_non_null(strstr(buf_text(&out), "reservedResources.cpu\n"
@@ -335,7 +323,6 @@ static void check_nesting(const char *text)
 
 static void test_json_schema(void **state)
 {
-	(void)state;
 	const struct conf_named_schema modules[] = {
 		{"types", &types_schema}, {"balloons", &balloons_schema}, {"fold", &fold_schema}};
 	static const char *const fragments[] = {
@@ -387,7 +374,6 @@ static void test_json_schema(void **state)
 /* Checks that a long kind of a module makes no broken definition. */
 static void test_crds_long_kind(void **state)
 {
-	(void)state;
 	char kind[1001];
 	memset(kind, 'k', sizeof kind - 1);
 	kind[sizeof kind - 1] = '\0';

@@ -18,7 +18,6 @@ static void check_place(const char *path, const char *wanted)
 
 static void test_kinds(void **state)
 {
-	(void)state;
 	good("bare:\n  s: word\n  q: \"null\"\n  e: \"\"\n  n: null\n  t: ~\n  v:\n  l: [1, two, "
 	     "[3]]\n  m: {a: b}\n");
 	assert_int_equal(conf_kind(at("bare.s")), RP_NODE_SCALAR);
@@ -41,7 +40,6 @@ static void test_kinds(void **state)
 
 static void test_getters_on_nothing(void **state)
 {
-	(void)state;
 	good("bare: {s: word, l: [a], m: {k: v}}");
 	assert_int_equal(conf_kind(NULL), RP_NODE_NULL);
 	assert_null(conf_get(NULL, "a"));
@@ -71,7 +69,6 @@ static void test_getters_on_nothing(void **state)
 
 static void test_keys_with_dots(void **state)
 {
-	(void)state;
 	good("bare: {a.b: 1, a: {b: 2, c.d: 3}, x.y/z: {k: 4}}");
 	assert_string_equal(conf_text(at("bare.a.b"), ""), "1");
 	assert_string_equal(conf_text(at("bare.a.c.d"), ""), "3");
@@ -85,7 +82,6 @@ static void test_keys_with_dots(void **state)
 
 static void test_places(void **state)
 {
-	(void)state;
 	good("# comment\n"
 	     "policy: none\n"
 	     "bare:\n"
@@ -122,7 +118,6 @@ static void test_places(void **state)
 
 static void test_line_breaks(void **state)
 {
-	(void)state;
 	good("policy: none\r\nbare:\r\n  a: 1\r\n");
 	check_place("bare.a", "rp.conf:3:3: bare.a");
 	good("policy: none\rbare:\r  a: 1\r");
@@ -148,7 +143,6 @@ static void bad_bytes(const char *text, size_t len, const char *lines)
 
 static void test_bytes(void **state)
 {
-	(void)state;
 	bad_bytes("a: b\0c", 6, "rp.conf:1:5: a NUL byte; this is not a text file\n");
 	bad("\xef\xbb\xbfpolicy: none\n",
 	    "rp.conf:1:1: starts with a byte order mark; save it as UTF-8 without one\n");
@@ -176,7 +170,6 @@ static void test_bytes(void **state)
 
 static void test_tabs(void **state)
 {
-	(void)state;
 	bad("bare:\n\ta: 1\n", "rp.conf:2:1: a tab in the indentation; use spaces\n");
 	bad("bare:\n  \ta: 1\n", "rp.conf:2:3: a tab in the indentation; use spaces\n");
 	good("bare:\t{a: 1}\t# fine\n");
@@ -186,7 +179,6 @@ static void test_tabs(void **state)
 
 static void test_syntax(void **state)
 {
-	(void)state;
 	bad("a: [1, 2\nb: 3\n", "rp.conf:2:2: not valid YAML: did not find expected ',' or ']', "
 				"while parsing a flow sequence "
 				"that begins at line 1\n");
@@ -208,7 +200,6 @@ static void test_syntax(void **state)
 
 static void test_not_a_map(void **state)
 {
-	(void)state;
 	bad("- a\n- b\n", "rp.conf:1:1: expected keys with values, found a list\n");
 	bad("\n  hello\n", "rp.conf:2:3: expected keys with values, found \"hello\"\n");
 	good("");
@@ -218,7 +209,6 @@ static void test_not_a_map(void **state)
 
 static void test_keys(void **state)
 {
-	(void)state;
 	bad("bare: {[a]: 1}", "rp.conf:1:8: a key must be a word, found a list\n");
 	bad("bare: {{a: b}: 1}", "rp.conf:1:8: a key must be a word, found a map\n");
 	bad("bare: {\"\": 1}", "rp.conf:1:8: an empty key\n");
@@ -239,7 +229,6 @@ static void test_keys(void **state)
 
 static void test_duplicates(void **state)
 {
-	(void)state;
 	bad("bare:\n  a: 1\n  b: 2\n  a: {x: [1]}\nbare: 5\n",
 	    "rp.conf:4:3: bare.a: set twice, first at rp.conf:2:3\n"
 	    "rp.conf:5:1: bare: set twice, first at rp.conf:1:1\n");
@@ -256,7 +245,6 @@ static void test_duplicates(void **state)
 
 static void test_tags(void **state)
 {
-	(void)state;
 	good("bare: !!map {a: !!str 5, b: ! 6, c: !!seq [1], d: !!str }");
 	assert_string_equal(conf_text(at("bare.a"), ""), "5");
 	assert_int_equal(conf_kind(at("bare.d")), RP_NODE_SCALAR);
@@ -273,7 +261,6 @@ static void test_tags(void **state)
 
 static void test_aliases(void **state)
 {
-	(void)state;
 	good("bare:\n  a: &one {k: [1, \"2\", ~], m: {x: y}}\n  b: *one\n  l:\n  - *one\n  - &two "
 	     "word\n  - *two\n");
 	assert_string_equal(conf_text(at("bare.b.m.x"), ""), "y");
@@ -308,7 +295,6 @@ static char *repeat(const char *begin, const char *part, unsigned n, const char 
 
 static void test_alias_bomb(void **state)
 {
-	(void)state;
 	bad("bare:\n"
 	    "  a: &a [x, x, x, x, x, x, x, x, x, x]\n"
 	    "  b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n"
@@ -320,7 +306,6 @@ static void test_alias_bomb(void **state)
 
 static void test_alias_depth(void **state)
 {
-	(void)state;
 	/* 17 levels, and the same within 17 levels. */
 	_free_ char *open = repeat("bare: {a: &x ", "[", 16, "");
 	_free_ char *closed = repeat(open, "]", 16, ", b: ");
@@ -336,7 +321,6 @@ static void test_alias_depth(void **state)
 
 static void test_depth(void **state)
 {
-	(void)state;
 	_free_ char *open = repeat("bare: ", "[", CONF_DEPTH_MAX, "");
 	_free_ char *text = repeat(open, "]", CONF_DEPTH_MAX, "\n");
 	(void)parse(text);
@@ -353,7 +337,6 @@ static void test_depth(void **state)
 
 static void test_sizes(void **state)
 {
-	(void)state;
 	_free_ char *fits = repeat("bare: {l: [", "a,", CONF_NODES_MAX - 3, "]}\n");
 	good(fits);
 	_free_ char *nodes = repeat("bare: {l: [", "a,", CONF_NODES_MAX - 2, "]}\n");
@@ -378,7 +361,6 @@ static void test_sizes(void **state)
 
 static void test_members(void **state)
 {
-	(void)state;
 	struct buf b = BUF_INIT;
 	(void)buf_add_str(&b, "bare:\n");
 	for (unsigned i = 0; i < CONF_MEMBERS_MAX; i++)
@@ -393,7 +375,6 @@ static void test_members(void **state)
 
 static void test_anchors(void **state)
 {
-	(void)state;
 	struct buf b = BUF_INIT;
 	(void)buf_add_str(&b, "bare:\n");
 	for (unsigned i = 0; i <= CONF_ANCHORS_MAX; i++)
@@ -405,7 +386,6 @@ static void test_anchors(void **state)
 /* Checks that a broken source does not hide the problems of the next source. */
 static void test_all_sources(void **state)
 {
-	(void)state;
 	struct conf_source sources[] = {source_of("rp.conf", "a: [\n"),
 					source_of("rp.conf.d/1.conf", "- b\n")};
 	(void)parse_sources(sources, 2, &test_schemas);
@@ -426,7 +406,6 @@ static int documents(const char *text, struct documents *ret, struct err *err)
 
 static void test_documents(void **state)
 {
-	(void)state;
 	struct err err = ERR_INIT;
 	struct documents d;
 	assert_int_equal(documents("# none\n---\na: 1\n---\n---\nb: \"1\"\nc:\n- 2\n", &d, &err),
@@ -450,7 +429,6 @@ static void test_documents(void **state)
 
 static void test_documents_refused(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *text, *wanted;
 	} table[] = {
@@ -470,7 +448,6 @@ static void test_documents_refused(void **state)
 
 static void test_fragments(void **state)
 {
-	(void)state;
 	struct fragment *f = NULL;
 	struct err err = ERR_INIT;
 	rp_cfg root;
@@ -486,7 +463,6 @@ static void test_fragments(void **state)
 
 static void test_fragments_refused(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *text, *wanted;
 	} table[] = {
@@ -517,7 +493,6 @@ static void test_fragments_refused(void **state)
 /* Checks a file that exists and cannot be read: address 0 is not mapped. */
 static void test_unreadable(void **state)
 {
-	(void)state;
 	forget();
 	conf_errors_init(&last.errs);
 	assert_int_equal(conf_load("/proc/self/mem", &test_schemas, &last.conf, &last.errs), -EIO);

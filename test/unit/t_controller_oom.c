@@ -132,7 +132,6 @@ static char *run(const struct rp_module *module, const struct subject *s, unsign
 static void run_all(const struct subject *s)
 {
 #ifdef SANITIZED
-	(void)s;
 	(void)run;
 	(void)mem_load;
 	(void)mem_arm;
@@ -177,7 +176,6 @@ static void test_rdt(void **state)
 		.prepare = with_resctrl,
 		.files = {R "nri-rp.gold/schemata", R "nri-rp.gold/tasks",
 			  R "nri-rp.bronze/schemata", R "nri-rp.bronze/tasks"}};
-	(void)state;
 	run_all(&s);
 }
 
@@ -210,7 +208,6 @@ static void test_blkio(void **state)
 			  {"io.weight", "default 100\n"},
 			  {"io.bfq.weight", "default 100\n"}},
 		.files = {"io.max", "io.weight", "io.bfq.weight"}};
-	(void)state;
 	run_all(&s);
 }
 

@@ -119,7 +119,6 @@ static void check_choices(const struct shape *s, const struct choice *c, size_t 
 
 static void test_plain(void **state)
 {
-	(void)state;
 	static const struct choice table[] = {
 		{"1-15", 1, HIGH, PLAIN, "8"},
 		{"1-15", 2, HIGH, PLAIN, "2-3"},
@@ -149,7 +148,6 @@ static void test_plain(void **state)
 
 static void test_default(void **state)
 {
-	(void)state;
 	static const struct choice table[] = {
 		/* Normal CPUs stand in for high ones, the tighter package first. */
 		{"1-15", 1, HIGH, ANY, "1"},
@@ -190,7 +188,6 @@ static void test_default(void **state)
 
 static void test_offline_stay(void **state)
 {
-	(void)state;
 	struct cpualloc *a = allocator(&n4c16);
 	struct rp_idset from = parse("0-1,16-17,5000"), got;
 	char buf[64];
@@ -210,7 +207,6 @@ static void test_offline_stay(void **state)
 
 static void test_refusals(void **state)
 {
-	(void)state;
 	struct cpualloc *a = allocator(&n4c16);
 	struct rp_idset from = parse("3-5"), got = parse("9");
 	char buf[64];
@@ -229,7 +225,6 @@ static void test_refusals(void **state)
 
 static void test_bad_machines(void **state)
 {
-	(void)state;
 	struct cpualloc_cpu cpus[] = {{.cpu = 3}, {.cpu = 3}};
 	struct cpualloc_machine none = {cpus, NULL, 0, 0}, twice = {cpus, NULL, 2, 0},
 				many = {cpus, NULL, RP_CPUS_MAX + 1, 0};
@@ -266,7 +261,6 @@ static void check_prios(const struct cpualloc *a, const char *high, const char *
 
 static void test_prio_sources(void **state)
 {
-	(void)state;
 	struct machine mc = machine_new(&n4c16);
 	struct cpualloc *a = NULL;
 	assert_int_equal(cpualloc_new_machine(&mc.m, &a), 0);
@@ -297,7 +291,6 @@ static void test_prio_sources(void **state)
 
 static void test_prio_choices(void **state)
 {
-	(void)state;
 	/* High 4-5 and 12, low 8-11, none 2, the others normal. */
 	static const struct choice table[] = {
 		{"0-15", 1, HIGH, ANY, "12"},	   {"0-15", 2, HIGH, ANY, "4-5"},
@@ -323,7 +316,6 @@ static void test_prio_choices(void **state)
 /* Packages count as idle when those of their CPUs are that have the wanted priority. */
 static void test_idle_packages(void **state)
 {
-	(void)state;
 	struct cpualloc *a = allocator(&n4c16);
 	struct rp_idset high = parse("1,2,9,10,11");
 	assert_int_equal(cpualloc_set_prio(a, HIGH, rp_ids_of(&high)), 0);
@@ -345,7 +337,6 @@ static void test_idle_packages(void **state)
 
 static void test_hybrid(void **state)
 {
-	(void)state;
 	static const struct choice table[] = {
 		{"0-15", 4, LOW, ANY, "8-11"},	     {"0-15", 3, LOW, ANY, "8-10"},
 		{"0-9,12-15", 4, LOW, ANY, "12-15"}, {"0-9,12-15", 5, LOW, ANY, "8,12-15"},
@@ -359,7 +350,6 @@ static void test_hybrid(void **state)
 
 static void test_hybrid_clusters(void **state)
 {
-	(void)state;
 	/* Package 0: 0-3 performance, 4-5 6-7 8-9 clusters; package 1 the same from 10. */
 	static const struct choice table[] = {
 		{"0-19", 2, LOW, ANY, "4-5"},
@@ -380,7 +370,6 @@ static void test_hybrid_clusters(void **state)
 /* A cluster that alone has enough is the best one, also when it is too large to be taken. */
 static void test_large_cluster(void **state)
 {
-	(void)state;
 	struct cpualloc_cpu cpus[14];
 	struct cpualloc_machine m = {cpus, NULL, 14, 0};
 	struct cpualloc *a = NULL;
@@ -407,7 +396,6 @@ static void test_large_cluster(void **state)
 
 static void test_efficient_stay_low(void **state)
 {
-	(void)state;
 	struct cpualloc *a = allocator(&laptop);
 	struct rp_idset s = parse("7-8");
 	assert_int_equal(cpualloc_set_prio(a, HIGH, rp_ids_of(&s)), 0);
@@ -432,7 +420,6 @@ static void test_efficient_stay_low(void **state)
 
 static void test_groups_one_package(void **state)
 {
-	(void)state;
 	static const struct choice table[] = {
 		/* Group g has CPUs 8g … 8g + 7 and their siblings from 64 on. */
 		{"0-127", 16, NONE, ANY, "0-7,64-71"},
@@ -457,7 +444,6 @@ static void test_groups_one_package(void **state)
 
 static void test_groups_packages(void **state)
 {
-	(void)state;
 	static const struct choice table[] = {
 		/* Group g has CPUs 8g … 8g + 7; eight groups a package. */
 		{"0-127", 8, NONE, ANY, "0-7"},
@@ -484,7 +470,6 @@ static void test_groups_packages(void **state)
 
 static void test_groups_dies(void **state)
 {
-	(void)state;
 	static const struct choice table[] = {
 		/* Package 0: dies 0-7 and 8-15; groups of four. */
 		{"0-31", 8, NONE, ANY, "0-7"},
@@ -504,7 +489,6 @@ static void test_groups_dies(void **state)
 /* Machines whose caches make no groups. */
 static void test_no_groups(void **state)
 {
-	(void)state;
 	struct machine mc = machine_new(&n4c16);
 	struct cpualloc *a = NULL;
 	/* Levels are only looked at up to the number of caches less one; here there are three. */
@@ -555,7 +539,6 @@ static void test_no_groups(void **state)
 /* Groups that lie across dies are ordered without regard to these. */
 static void test_groups_across_dies(void **state)
 {
-	(void)state;
 	struct machine mc = machine_new(&n4c16);
 	struct cpualloc *a = NULL;
 	struct rp_idset sets[4], all = parse("0-15");
@@ -584,7 +567,6 @@ static void test_groups_across_dies(void **state)
 
 static void test_big(void **state)
 {
-	(void)state;
 	static const struct choice table[] = {
 		{"0-4095", 8, NONE, ANY, "0-7"},
 		{"0-4095", 512, NORMAL, ANY, "0-511"},
@@ -598,7 +580,6 @@ static void test_big(void **state)
 
 static void test_sparse(void **state)
 {
-	(void)state;
 	/* Package ids are what orders packages, not CPU numbers. */
 	struct cpualloc_cpu cpus[] = {
 		{.cpu = 8000, .package = 3, .core = 7, .node = 900},
@@ -683,7 +664,6 @@ static const struct rp_host_topology fake_topology = {.size = sizeof fake_topolo
 
 static void test_topology(void **state)
 {
-	(void)state;
 	struct fake f = {.mc = machine_new(&epyc),
 			 .online = parse("0-63,64-120"),
 			 .bad_cpu = 9999,
@@ -712,7 +692,6 @@ static void test_topology(void **state)
 
 static void test_unknown_cores(void **state)
 {
-	(void)state;
 	struct fake f = {.mc = machine_new(&n4c16),
 			 .online = parse("0-15"),
 			 .bad_cpu = 9999,

@@ -654,7 +654,6 @@ static void step(struct cpualloc *a, struct model *m)
 
 static void test_random(void **state)
 {
-	(void)state;
 	struct cpualloc *a = NULL;
 	seed = 20240229;
 	for (uint32_t i = 0; i < N_STEPS; i++) {

@@ -39,7 +39,6 @@ static int32_t write_file(void *ctx, const char *path, const char *text);
 static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *arg, int32_t result),
 		      void *arg)
 {
-	(void)ctx;
 	assert_true(around.n_jobs < JOBS_MAX);
 	around.jobs[around.n_jobs].run = run;
 	around.jobs[around.n_jobs].done = done;
@@ -56,7 +55,6 @@ static void work_off(void)
 
 static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 {
-	(void)ctx;
 	assert_int_equal(cookie, COOKIE);
 	around.armed_ms = delay_ms;
 	return 0;
@@ -64,24 +62,17 @@ static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 
 static int32_t get_set(void *ctx, uint32_t which, struct rp_ids *ret)
 {
-	(void)ctx;
-	(void)which;
 	*ret = rp_ids_of(&around.online);
 	return 0;
 }
 
 static int32_t get_cpu(void *ctx, uint32_t cpu, struct rp_cpu_info *ret)
 {
-	(void)ctx;
-	(void)cpu;
-	(void)ret;
 	return 0;
 }
 
 static void keep_log(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
-	(void)ctx;
-	(void)object;
 	around.n_warnings += level == RP_LOG_WARNING;
 	(void)snprintf(around.warning, sizeof around.warning, "%s", text);
 }

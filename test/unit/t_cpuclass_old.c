@@ -16,7 +16,6 @@ static struct {
 
 static int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
 {
-	(void)ctx;
 	long n = strcmp(path, DIR "scaling_min_freq") == 0   ? machine.min
 		 : strcmp(path, DIR "scaling_max_freq") == 0 ? machine.max
 							     : 0;
@@ -25,7 +24,6 @@ static int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
 
 static int32_t write_file(void *ctx, const char *path, const char *text)
 {
-	(void)ctx;
 	bool is_max = strcmp(path, DIR "scaling_max_freq") == 0;
 	long n = strtol(text, NULL, 10);
 	assert_true(n > 0);

@@ -40,7 +40,6 @@ static bool is_online(uint32_t cpu)
 
 static int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
 {
-	(void)ctx;
 	const char *file = file_of(path), *slash = strrchr(path, '/');
 	if (file)
 		return snprintf(buf, cap, "%s\n", file);
@@ -56,7 +55,6 @@ static int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
 
 static int32_t write_file(void *ctx, const char *path, const char *text)
 {
-	(void)ctx;
 	char *file = file_of(path);
 	assert_non_null(file);
 	machine.n_writes++;

@@ -28,7 +28,6 @@ static const char mod_a[RP_NAME_MAX] = "alpha", mod_b[RP_NAME_MAX] = "beta";
 
 static int setup(void **state)
 {
-	(void)state;
 	strcpy(dir, "/tmp/t_crumb-XXXXXX");
 	if (!mkdtemp(dir))
 		return -1;
@@ -39,7 +38,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	(void)unlink(path);
 	(void)unlink(bad);
 	return rmdir(dir);
@@ -81,7 +79,6 @@ static void die_at(const char *boot, uint64_t minutes, const char module[RP_NAME
 
 static void test_clean(void **state)
 {
-	(void)state;
 	struct crumb *c = NULL;
 	struct err err = ERR_INIT;
 	for (int i = 0; i < 2; i++) {
@@ -98,7 +95,6 @@ static void test_clean(void **state)
 
 static void test_slots(void **state)
 {
-	(void)state;
 	struct crumb *c = open_at("b", 1);
 	struct crumb_live *live = crumb_live(c);
 	crumb_enter(c, CRUMB_WORKER, mod_b, CRUMB_WORK, NULL);
@@ -139,7 +135,6 @@ static void test_slots(void **state)
 
 static void test_call_names(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < CRUMB_N_CALLS; i++)
 		assert_non_null(crumb_call_name(i));
 	assert_string_equal(crumb_call_name(CRUMB_ALLOCATE), "allocate");
@@ -149,7 +144,6 @@ static void test_call_names(void **state)
 
 static void test_death(void **state)
 {
-	(void)state;
 	die_at("b", 1, mod_a, CRUMB_LOOP);
 	struct crumb *c = open_at("b", 2);
 	const struct crumb_death *d = crumb_last(c);
@@ -222,14 +216,12 @@ static struct crumb *open_in_child(uint64_t minutes)
 
 static void on_usr1(int signo)
 {
-	(void)signo;
 }
 
 /* A child ends inside a call in every way there is; what was written down tells which of them were
  * its own doing. */
 static void test_ends(void **state)
 {
-	(void)state;
 	static const struct {
 		enum end how;
 		int signo; /* signal as seen by the parent; 0: the child exits */
@@ -290,7 +282,6 @@ static void test_ends(void **state)
  * */
 static void test_ends_outside(void **state)
 {
-	(void)state;
 	for (int let_go = 0; let_go < 2; let_go++) {
 		int status;
 		pid_t pid = fork();
@@ -317,7 +308,6 @@ static void test_ends_outside(void **state)
  * at the same place. */
 static void test_kills(void **state)
 {
-	(void)state;
 	struct crumb *c;
 	for (unsigned i = 0; i < 3 * CRUMB_KILLS; i++) {
 		if (i % (CRUMB_KILLS - 1) == 0) {
@@ -347,7 +337,6 @@ static void test_kills(void **state)
 /* Checks a crumb without a file; a child reports by the shared page. */
 static void test_private(void **state)
 {
-	(void)state;
 	struct crumb_live *live =
 		mmap(NULL, sizeof *live, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct crumb *c = crumb_private();
@@ -371,7 +360,6 @@ static void test_private(void **state)
 
 static void test_causes(void **state)
 {
-	(void)state;
 	assert_string_equal(crumb_cause_name(CRUMB_KILLED), "killed");
 	assert_string_equal(crumb_cause_name(CRUMB_N_CAUSES), "?");
 	assert_string_equal(crumb_cause_text(CRUMB_DIED), "died");
@@ -380,7 +368,6 @@ static void test_causes(void **state)
 
 static void test_quarantine(void **state)
 {
-	(void)state;
 	struct build_id build = {2, {1, 2}}, other = {2, {1, 3}};
 	struct crumb *c = open_at("b", 0);
 	crumb_seen(c, "alpha", &build);
@@ -432,7 +419,6 @@ static void test_quarantine(void **state)
 
 static void test_slow_deaths(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 6; i++)
 		die_at("b", 10 + i * 6, mod_a, CRUMB_LOOP); /* two in any ten minutes */
 	struct crumb *c = open_at("b", 46);
@@ -446,7 +432,6 @@ static void test_slow_deaths(void **state)
 /* The power went: no module's fault. */
 static void test_other_boot(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		char boot[8];
 		(void)snprintf(boot, sizeof boot, "b%u", i);
@@ -462,7 +447,6 @@ static void test_other_boot(void **state)
 
 static void test_blame(void **state)
 {
-	(void)state;
 	die_at("b", 1, mod_b, CRUMB_WORKER);
 	struct crumb *c = open_at("b", 1);
 	assert_string_equal(crumb_last(c)->module, "beta");
@@ -485,7 +469,6 @@ static void test_blame(void **state)
 
 static void test_history_bounded(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < CRUMB_HISTORY_MAX + 3; i++)
 		die_at("b", 20 * (i + 1), i % 2 ? mod_a : mod_b, CRUMB_LOOP);
 	struct crumb *c = open_at("b", 20 * (CRUMB_HISTORY_MAX + 4));
@@ -499,7 +482,6 @@ static void test_history_bounded(void **state)
 /* More modules than rows: the ones nothing is held against make room. */
 static void test_many_modules(void **state)
 {
-	(void)state;
 	struct build_id build = {1, {7}};
 	for (unsigned i = 0; i < CRUMB_DEATHS; i++)
 		die_at("b", 1, mod_a, CRUMB_LOOP);
@@ -516,7 +498,6 @@ static void test_many_modules(void **state)
 
 static void test_lock(void **state)
 {
-	(void)state;
 	struct crumb *c = open_at("b", 1), *second = NULL;
 	struct err err = ERR_INIT;
 	assert_int_equal(crumb_open(path, &second, &err), -EBUSY);
@@ -528,7 +509,6 @@ static void test_lock(void **state)
 /* A child that let go neither clears the crumb nor dies for its parent, and may look records up. */
 static void test_child(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < CRUMB_DEATHS; i++)
 		die_at("b", 1, mod_a, CRUMB_LOOP);
 	struct crumb *c = open_at("b", 1);
@@ -588,7 +568,6 @@ static void expect_set_aside(const char *why)
 
 static void test_foreign(void **state)
 {
-	(void)state;
 	FILE *f = fopen(path, "w");
 	assert_non_null(f);
 	(void)fputs("not yours", f);
@@ -632,7 +611,6 @@ static void forge(size_t from_end, size_t size)
 
 static void test_forged(void **state)
 {
-	(void)state;
 	size_t history = CRUMB_HISTORY_MAX * sizeof(struct crumb_death);
 	(void)crumb_close(open_at("b", 1));
 	forge(sizeof(struct crumb_death), RP_NAME_MAX);
@@ -645,7 +623,6 @@ static void test_forged(void **state)
  * */
 static void test_scribbled(void **state)
 {
-	(void)state;
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct crumb *c = open_at("b", 1);
@@ -675,7 +652,6 @@ static void test_scribbled(void **state)
 
 static void test_unusable(void **state)
 {
-	(void)state;
 	struct crumb *c = NULL;
 	struct err err = ERR_INIT;
 	assert_int_equal(crumb_open("/tmp/no/such/dir/breadcrumb", &c, &err), -ENOENT);
@@ -715,7 +691,6 @@ static void killed_at(uint64_t minutes, const char module[RP_NAME_MAX], uint64_t
 /* Killed seconds after a call began, three times in a row: it hung. */
 static void test_stuck(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < CRUMB_DEATHS; i++)
 		killed_at(1, mod_a, CRUMB_STUCK_MS);
 	struct crumb *c = open_at("b", 1);
@@ -728,7 +703,6 @@ static void test_stuck(void **state)
  * again late. */
 static void test_kills_are_not_stuck(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 12; i++)
 		killed_at(1, i % 2 ? mod_a : mod_b, i % 3 ? 100 : CRUMB_STUCK_MS);
 	struct crumb *c = open_at("b", 1);
@@ -771,7 +745,6 @@ static void assert_deaths(unsigned alpha, unsigned beta)
 
 static void test_suspects(void **state)
 {
-	(void)state;
 	crash_between(100, false, 0); /* killed from outside */
 	assert_deaths(0, 0);
 	crash_between(CRUMB_SUSPECT_MS + 1, true, 0);
@@ -788,7 +761,6 @@ static void test_suspects(void **state)
 
 static void test_robbed(void **state)
 {
-	(void)state;
 	for (int way = 0; way < 2; way++) {
 		pid_t pid = fork();
 		if (pid == 0) {
@@ -813,7 +785,6 @@ static void test_robbed(void **state)
 /* A loop that cannot go on is no proper end. */
 static void test_failed(void **state)
 {
-	(void)state;
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct crumb *c = open_at("b", 1);

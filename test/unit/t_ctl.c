@@ -17,14 +17,12 @@ static struct fixture fx;
 
 static int setup(void **state)
 {
-	(void)state;
 	fixture_init(&fx, "modules");
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	fixture_fini(&fx);
 	return 0;
 }
@@ -52,7 +50,6 @@ static void test_log(void **state)
 	const char *const many[] = {"ok", "not ok!"};
 	struct question req = {.method = "LogDebug", .args = sources, .n_args = 2};
 	int exit;
-	(void)state;
 	fixture_start(&fx, "policy: none\nlog: {debug: [conf]}\n");
 	json_t *doc = fixture_get(&fx, "LogLevel", NULL, CTL_OK);
 	assert_text(doc, "level", "error");
@@ -97,7 +94,6 @@ static void test_log(void **state)
 /* Checks arguments that nri-rpctl never sends. */
 static void test_wrong_words(void **state)
 {
-	(void)state;
 	fixture_start(&fx, STATIC);
 	json_decref(fixture_get(&fx, "ModulesClear", "No Name", CTL_USAGE));
 	json_decref(fixture_get(&fx, "Plan", "relative.conf", CTL_USAGE));
@@ -106,7 +102,6 @@ static void test_wrong_words(void **state)
 
 static void test_rebalance(void **state)
 {
-	(void)state;
 	fixture_start(&fx, STATIC);
 	json_t *doc = fixture_get(&fx, "Rebalance", NULL, CTL_FAILED);
 	assert_text(doc, "error", "the runtime has not sent its list of containers yet");
@@ -127,7 +122,6 @@ static void test_events(void **state)
 {
 	struct question req = {.method = "Events"};
 	int exit;
-	(void)state;
 	fixture_start(&fx, NONE);
 	uint64_t before = pipeline_last_event(fx.pipeline);
 	pipeline_event(fx.pipeline, EV_MACHINE, "something %d", 1);
@@ -165,7 +159,6 @@ static void test_events_wait(void **state)
 {
 	struct question req = {.method = "Events", .wait_ms = 20000};
 	int exit;
-	(void)state;
 	fixture_start(&fx, NONE);
 	struct loop_timer *t = loop_timer_new(fx.loop, make_event, &fx);
 	(void)loop_timer_arm(t, 50);

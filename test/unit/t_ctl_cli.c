@@ -169,7 +169,6 @@ static struct {
 static void serve(struct rpc_request *req, void *arg)
 {
 	static const ProtobufCMessage *const nothing = NULL;
-	(void)arg;
 	for (const struct canned *c = fake.answers; c->method; c++) {
 		Control__Response res = CONTROL__RESPONSE__INIT;
 		if (!str_eq(c->method, req->method))
@@ -189,17 +188,12 @@ static void serve(struct rpc_request *req, void *arg)
 
 static void ignore_closed(struct trunk *t, const struct err *err, void *arg)
 {
-	(void)t;
-	(void)err;
-	(void)arg;
 }
 
 static void fake_accept(unsigned events, void *arg)
 {
 	const struct trunk_config config = {.closed = ignore_closed};
 	struct err err = ERR_INIT;
-	(void)events;
-	(void)arg;
 	int fd = wire_accept(fake.fd);
 	assert_true(fd >= 0 && fake.n_trunks < 64);
 	assert_int_equal(trunk_new(fx.loop, fd, &config, &fake.trunk[fake.n_trunks], &err), 0);
@@ -229,7 +223,6 @@ static void fake_stop(void)
 
 static int setup(void **state)
 {
-	(void)state;
 	fixture_init(&fx, "modules");
 	strcpy(modules, fx.modules);
 	(void)snprintf(program, sizeof program, "%.4000s/../bin/nri-rpctl", fx.modules);
@@ -239,7 +232,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	fake_stop();
 	fixture_fini(&fx);
 	return 0;
@@ -249,7 +241,6 @@ static int teardown(void **state)
 
 static void test_local(void **state)
 {
-	(void)state;
 	fixture_write(fx.config, STATIC);
 	const char *const dir = modules;
 	expect(0, ARGS("config", "check", fx.config, "--module-dir", dir), WORDS("Good: "));
@@ -285,7 +276,6 @@ static void test_local(void **state)
 static void test_local_kinds(void **state)
 {
 	char faulty[128], command[2 * PATH_MAX + 256];
-	(void)state;
 	(void)snprintf(faulty, sizeof faulty, "%s/faulty", fx.dir);
 	(void)snprintf(command, sizeof command,
 		       "mkdir %s && cp %.4000s/../test/modules/good.so "
@@ -319,7 +309,6 @@ static void test_strange_answers(void **state)
 		{"Doctor", "not now", 0, TTRPC_INTERNAL},
 		{NULL, NULL, 0, 0},
 	};
-	(void)state;
 	fake_start(answers);
 	expect(1, ARGS("status"), WORDS("@nri-rpctl: refused for a reason\n"));
 	expect(1, ARGS("pods"), WORDS("@the daemon's reply is not JSON"));
@@ -402,7 +391,6 @@ static const struct canned hostile[] = {
 
 static void test_hostile_documents(void **state)
 {
-	(void)state;
 	fixture_write(fx.config, NONE);
 	fake_start(hostile);
 	expect(0, ARGS("containers"),
@@ -472,7 +460,6 @@ static void show_machine(const char *json, const char *const *args, const char *
 
 static void test_maps(void **state)
 {
-	(void)state;
 	char *json = machine(16, 8, 4, 3);
 	show_machine(json, ARGS("topology"),
 		     WORDS("isolated: 1\n", "offline: 16\n", "cache 0    0 A  1 B │  2 a  3 ·\n",

@@ -24,14 +24,12 @@ static struct arena *arena;
 
 static int setup(void **state)
 {
-	(void)state;
 	arena = arena_new(4096, 0);
 	return arena ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	arena = arena_free(arena);
 	return 0;
 }
@@ -40,7 +38,6 @@ static int teardown(void **state)
 
 static void test_commands(void **state)
 {
-	(void)state;
 	assert_string_equal(command_find("Explain")->method, "Explain");
 	assert_null(command_find("explain"));
 	assert_null(command_find(""));
@@ -64,7 +61,6 @@ static void test_decode(void **state)
 {
 	struct err err = ERR_INIT;
 	char one[] = "default/web/c0", two[] = "b", *args[] = {one, two};
-	(void)state;
 	const Control__Request *req = decode("Explain", args, 1, &err);
 	assert_non_null(req);
 	assert_string_equal(req->args[0], "default/web/c0");
@@ -81,7 +77,6 @@ static void test_decode_limits(void **state)
 	struct err err = ERR_INIT;
 	char text[CTL_ARG_MAX + 2];
 	char *args[CTL_ARGS_MAX + 1] = {text};
-	(void)state;
 	memset(text, 'x', sizeof text - 1);
 	text[CTL_ARG_MAX + 1] = '\0';
 	assert_null(decode("Explain", args, 1, &err));
@@ -102,7 +97,6 @@ static void test_decode_garbage(void **state)
 {
 	static const uint8_t garbage[] = {0x0a, 0x7f, 0x01};
 	struct err err = ERR_INIT;
-	(void)state;
 	assert_null(command_decode(arena, garbage, sizeof garbage, command_find("Explain"), &err));
 	assert_int_equal(err.code, -EBADMSG);
 	assert_null(
@@ -117,7 +111,6 @@ static void test_decode_memory(void **state)
 {
 	struct err err = ERR_INIT;
 	static uint8_t many[CTL_REQUEST_MAX];
-	(void)state;
 	for (size_t i = 0; i + 1 < sizeof many; i += 2)
 		many[i] = 0x0a;
 	struct arena *small = arena_new(4096, 8u * CTL_REQUEST_MAX);
@@ -133,7 +126,6 @@ static void test_parts(void **state)
 	struct buf out = BUF_INIT;
 	struct json j;
 	struct rp_idset set;
-	(void)state;
 	json_init(&j, &out);
 	rp_idset_clear(&set);
 	rp_idset_add_range(&set, 2, 4);
@@ -157,7 +149,6 @@ static void test_parts(void **state)
 
 static void test_names(void **state)
 {
-	(void)state;
 	assert_string_equal(derive_qos_name(RP_QOS_GUARANTEED), "Guaranteed");
 	assert_string_equal(derive_qos_name(RP_QOS_BEST_EFFORT), "BestEffort");
 	assert_string_equal(derive_qos_name(99), "unknown");
@@ -167,7 +158,6 @@ static void test_names(void **state)
 
 static void test_matches(void **state)
 {
-	(void)state;
 	assert_true(matches(NULL, "a/b/c"));
 	assert_true(matches("", "a/b/c"));
 	assert_true(matches("b/c", "a/b/c"));
@@ -186,7 +176,6 @@ static void test_kubelet(void **state)
 	static const char file[] = "var/lib/kubelet/cpu_manager_state";
 	static const char args[] = "/usr/bin/kubelet\0--config=x\0--root-dir\0/srv/kubelet\0--v=2";
 	struct kubelet_state k;
-	(void)state;
 	assert_non_null(mkdtemp(t.dir));
 	assert_int_equal(fs_root_open(&t.root, t.dir, &err), 0);
 	assert_false(kubelet_read_state(&t.root, KUBELET_CPU, &k));

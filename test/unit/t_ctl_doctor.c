@@ -24,14 +24,12 @@ static struct fixture fx;
 
 static int setup(void **state)
 {
-	(void)state;
 	fixture_init(&fx, "modules");
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	fixture_fini(&fx);
 	return 0;
 }
@@ -39,7 +37,6 @@ static int teardown(void **state)
 /* With the modules that have a fault each. */
 static int setup_faulty(void **state)
 {
-	(void)state;
 	fixture_init(&fx, "test/modules");
 	return 0;
 }
@@ -70,7 +67,6 @@ static void test_healthy(void **state)
 {
 	const json_t *f;
 	size_t i;
-	(void)state;
 	tree_put(&fx.tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory\n");
 	fixture_start(&fx, STATIC);
 	fixture_connect(&fx);
@@ -90,7 +86,6 @@ static void test_healthy(void **state)
 
 static void test_cgroup(void **state)
 {
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_connect(&fx);
 	assert_finding(CTL_OK, "cgroup", "note", "cgroup file system not found");
@@ -102,7 +97,6 @@ static void test_cgroup(void **state)
 
 static void test_kubelet(void **state)
 {
-	(void)state;
 	fixture_start(&fx, STATIC);
 	fixture_connect(&fx);
 	tree_put(&fx.tree, "var/lib/kubelet/cpu_manager_state", "{\"policyName\":\"none\"}");
@@ -115,7 +109,6 @@ static void test_kubelet(void **state)
 
 static void test_kubelet_and_no_policy(void **state)
 {
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_connect(&fx);
 	tree_put(&fx.tree, "var/lib/kubelet/cpu_manager_state", "{\"policyName\":\"static\"}");
@@ -128,7 +121,6 @@ static void test_runtime(void **state)
 {
 	char config[256], path[96];
 	struct err err = ERR_INIT;
-	(void)state;
 	(void)snprintf(path, sizeof path, "%s/nri.sock", fx.dir);
 	(void)snprintf(config, sizeof config, "policy: none\nruntime: {socket: %s}\n", path);
 	fixture_start(&fx, config);
@@ -158,7 +150,6 @@ static void test_runtime(void **state)
 
 static void test_slow_requests(void **state)
 {
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_connect(&fx);
 	pipeline_runtime(fx.pipeline)->request_timeout_ms = 20;
@@ -170,7 +161,6 @@ static void test_slow_requests(void **state)
 
 static void test_unmanaged(void **state)
 {
-	(void)state;
 	fixture_start(&fx, STATIC "onPolicyError: unmanaged\n");
 	fixture_connect(&fx);
 	assert_int_equal(fixture_create(&fx, "huge", 64000, NULL, 0), 0);
@@ -180,7 +170,6 @@ static void test_unmanaged(void **state)
 static void test_updates(void **state)
 {
 	uint32_t n;
-	(void)state;
 	fixture_start(&fx, STATIC);
 	fixture_connect(&fx);
 	assert_int_equal(fixture_create(&fx, "batch", 0, NULL, 0), 0);
@@ -241,7 +230,6 @@ static void synchronize_with(unsigned n_ctrs)
 
 static void test_degraded(void **state)
 {
-	(void)state;
 	fixture_start(&fx, STATIC);
 	fixture_connect(&fx);
 	synchronize_with(5);
@@ -295,7 +283,6 @@ static void die_in(const char *name, unsigned times)
 
 static void test_quarantine(void **state)
 {
-	(void)state;
 	die_in("crash", CRUMB_DEATHS);
 	fixture_start(&fx, GOOD);
 	fixture_connect(&fx);
@@ -326,7 +313,6 @@ static void test_quarantine(void **state)
 static void test_safe_mode(void **state)
 {
 	struct buf out = BUF_INIT;
-	(void)state;
 	die_in("crash", CRUMB_DEATHS);
 	/* The policy that safe mode falls back to is not among the faulty ones. */
 	char command[3 * PATH_MAX], from[PATH_MAX];
@@ -353,7 +339,6 @@ static void test_safe_mode(void **state)
 static void test_stale(void **state)
 {
 	char command[3 * PATH_MAX], from[PATH_MAX];
-	(void)state;
 	strcpy(from, fx.modules);
 	(void)snprintf(fx.modules, sizeof fx.modules, "%s/modules", fx.dir);
 	(void)snprintf(command, sizeof command, "mkdir %.80s && cp %.2000s/good.so %.80s",
@@ -384,7 +369,6 @@ static void test_stale(void **state)
 
 static void test_controllers(void **state)
 {
-	(void)state;
 	fixture_start(&fx, NONE "controllers: {rdt: relaxed}\n");
 	fixture_connect(&fx);
 	assert_finding(CTL_DEGRADED, "controllers", "warning", "controller rdt is not running");
@@ -408,7 +392,6 @@ static void test_store(void **state)
 {
 	struct buf out = BUF_INIT;
 	char path[128];
-	(void)state;
 	assert_int_equal(mkdir(fx.state, 0710), 0);
 	(void)snprintf(path, sizeof path, "%s/store.log.new", fx.state);
 	assert_int_equal(mkdir(path, 0700), 0); /* where the file is to be */
@@ -427,7 +410,6 @@ static void test_store(void **state)
 
 static void test_store_reset(void **state)
 {
-	(void)state;
 	assert_int_equal(mkdir(fx.state, 0710), 0);
 	char path[128];
 	(void)snprintf(path, sizeof path, "%s/store.log", fx.state);
@@ -439,7 +421,6 @@ static void test_store_reset(void **state)
 
 static void test_socket_folder(void **state)
 {
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_connect(&fx);
 	assert_finding(CTL_OK, "control socket", "ok", "1 of 32 clients");
@@ -449,7 +430,6 @@ static void test_socket_folder(void **state)
 
 static void test_machine_notes(void **state)
 {
-	(void)state;
 	/* A node list with nodes that do not exist. */
 	tree_put(&fx.tree, NODE "/has_memory", "0-5\n");
 	tree_del(&fx.tree, NODE "/node1/distance");

@@ -82,7 +82,6 @@ static inline void fixture_write(const char *path, const char *text)
 
 static inline void fixture_time_out(void *arg)
 {
-	(void)arg;
 	fail_msg("the loop did not end in time");
 }
 

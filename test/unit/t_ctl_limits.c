@@ -17,14 +17,12 @@ static struct fixture fx;
 
 static int setup(void **state)
 {
-	(void)state;
 	fixture_init(&fx, "modules");
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	fixture_fini(&fx);
 	return 0;
 }
@@ -99,7 +97,6 @@ static void three_plans(struct asking *a)
 static void test_plans_are_bounded(void **state)
 {
 	struct asking a = {.f = &fx, .fn = three_plans};
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_write(fx.config, "policy: static\nstatic: {reservedResources: {cpu: 1}}\n");
 	fixture_run(&a);
@@ -172,7 +169,6 @@ static void wrong_calls(struct asking *a)
 static void test_wrong_calls(void **state)
 {
 	struct asking a = {.f = &fx, .fn = wrong_calls};
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_run(&a);
 	if (a.result)
@@ -184,7 +180,6 @@ static void test_wrong_calls(void **state)
 static void test_long_document(void **state)
 {
 	int exit;
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_connect(&fx);
 	for (unsigned i = 0; i < 2500; i++) {
@@ -239,7 +234,6 @@ static void two_documents(struct asking *a)
 static void test_long_documents_at_once(void **state)
 {
 	struct asking a = {.f = &fx, .fn = two_documents};
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_connect(&fx);
 	for (unsigned i = 0; i < 2500; i++) {
@@ -271,7 +265,6 @@ static void many_clients(struct asking *a)
 static void test_clients_are_bounded(void **state)
 {
 	struct asking a = {.f = &fx, .fn = many_clients};
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_run(&a);
 	assert_int_equal(a.result, 0);
@@ -295,7 +288,6 @@ static void wait_too_much(struct asking *a)
 static void test_waits_are_bounded(void **state)
 {
 	struct asking a = {.f = &fx, .fn = wait_too_much};
-	(void)state;
 	fixture_start(&fx, NONE);
 	/* Report events until `after` has an earlier and a later event. */
 	while (pipeline_last_event(fx.pipeline) < 1000)

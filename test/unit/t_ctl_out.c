@@ -33,7 +33,6 @@ static void assert_out(const char *text)
 
 static void test_hostile_text(void **state)
 {
-	(void)state;
 	begin(0, false, true);
 	out_text(&o, "a\033[31mb\nc\td\x7f\xc2\x9b"
 		     "1m\xe2\x80\xaexyz\xff\xe2\x81\xa6ü→");
@@ -45,7 +44,6 @@ static void test_hostile_text(void **state)
 
 static void test_ascii(void **state)
 {
-	(void)state;
 	begin(0, false, false);
 	out_text(&o, "1 → 2… ü ≥ 3 │ ✓");
 	assert_out("1 -> 2... ? >= 3 | +");
@@ -53,7 +51,6 @@ static void test_ascii(void **state)
 
 static void test_styles(void **state)
 {
-	(void)state;
 	begin(0, true, true);
 	out_styled(&o, RED, "a");
 	out_styled(&o, PLAIN, "b");
@@ -67,7 +64,6 @@ static void test_styles(void **state)
 
 static void test_widths(void **state)
 {
-	(void)state;
 	assert_int_equal(text_width(""), 0);
 	assert_int_equal(text_width("aü→"), 3);
 	assert_int_equal(text_cut("aü→b", 2), 3);
@@ -78,7 +74,6 @@ static void test_widths(void **state)
 
 static void test_wrap(void **state)
 {
-	(void)state;
 	begin(20, false, true);
 	out_field(&o, "Name", "aaaa bbbb cccc");
 	assert_out("Name          aaaa\n              bbbb\n              cccc\n");
@@ -103,7 +98,6 @@ static void test_wrap(void **state)
 
 static void test_wide_name(void **state)
 {
-	(void)state;
 	begin(0, false, true);
 	out_field(&o, "A name that is long", "x");
 	out_field(&o, "B", NULL);
@@ -112,7 +106,6 @@ static void test_wide_name(void **state)
 
 static void test_printf(void **state)
 {
-	(void)state;
 	begin(0, false, false);
 	out_printf(&o, "%d → %s", 1, "x");
 	assert_out("1 -> x");
@@ -145,7 +138,6 @@ static void fill(unsigned width, bool colour, bool utf8)
 
 static void test_table(void **state)
 {
-	(void)state;
 	fill(0, false, true);
 	assert_out("Name               N  Text                      Extra\n"
 		   "one                1  something of some length  xx\n"
@@ -158,7 +150,6 @@ static void test_table(void **state)
 
 static void test_narrow_table(void **state)
 {
-	(void)state;
 	/* The extra column goes first, then text is cut, then columns go. */
 	fill(50, false, true);
 	assert_out("Name               N  Text\n"
@@ -185,7 +176,6 @@ static void test_narrow_table(void **state)
 
 static void test_empty_table(void **state)
 {
-	(void)state;
 	begin(0, false, true);
 	struct table *t = table_new(&o.term, columns, 4);
 	assert_int_equal(table_rows(t), 0);
@@ -202,7 +192,6 @@ static void test_empty_table(void **state)
 
 static void test_large_table(void **state)
 {
-	(void)state;
 	begin(0, false, true);
 	struct table *t = table_new(&o.term, columns, 4);
 	for (unsigned i = 0; i < 4 * 300; i++)
@@ -217,7 +206,6 @@ static void test_large_table(void **state)
 static void test_units(void **state)
 {
 	char b[UNIT_MAX];
-	(void)state;
 	assert_string_equal(unit_bytes(0, b), "0 B");
 	assert_string_equal(unit_bytes(1023, b), "1023 B");
 	assert_string_equal(unit_bytes(1024, b), "1 KiB");
@@ -246,7 +234,6 @@ static void test_units(void **state)
 static void test_times(void **state)
 {
 	char b[UNIT_MAX];
-	(void)state;
 	(void)setenv("TZ", "UTC", 1);
 	tzset();
 	assert_int_equal(time_parse("2026-01-01T00:00:00.123Z"), 1767225600);
@@ -264,7 +251,6 @@ static void test_terminal(void **state)
 	struct term t;
 	int master, slave, null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	const struct winsize size = {.ws_row = 25, .ws_col = 120};
-	(void)state;
 	(void)unsetenv("COLUMNS");
 	(void)unsetenv("NO_COLOR");
 	(void)setenv("TERM", "xterm", 1);

@@ -18,14 +18,12 @@ static struct fixture fx;
 
 static int setup(void **state)
 {
-	(void)state;
 	fixture_init(&fx, "modules");
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	fixture_fini(&fx);
 	return 0;
 }
@@ -37,7 +35,6 @@ static void test_set_socket(void **state)
 	struct err err = ERR_INIT;
 	struct stat st;
 	char other[128], file[128], first[96];
-	(void)state;
 	fixture_start(&fx, NONE);
 	assert_int_equal(stat(fx.socket, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
@@ -65,7 +62,6 @@ static void test_second_daemon(void **state)
 	struct err err = ERR_INIT;
 	struct ctl *second = NULL;
 	struct stat st;
-	(void)state;
 	fixture_start(&fx, NONE);
 	assert_int_equal(ctl_new(fx.loop, fx.pipeline, fx.socket, &second, &err), -EADDRINUSE);
 	assert_null(second);
@@ -99,7 +95,6 @@ static void as_nobody(struct asking *a)
 static void test_others_are_turned_away(void **state)
 {
 	struct asking a = {.f = &fx, .fn = as_nobody};
-	(void)state;
 	fixture_start(&fx, NONE);
 	if (geteuid() != 0)
 		skip();
@@ -120,7 +115,6 @@ static void test_end_with_waiting(void **state)
 {
 	struct asking a = {
 		.f = &fx, .req = {.method = "Events", .wait_ms = 20000}, .err = ERR_INIT};
-	(void)state;
 	fixture_start(&fx, NONE);
 	a.req.after = pipeline_last_event(fx.pipeline);
 	struct loop_timer *t = loop_timer_new(fx.loop, stop_all, &fx);
@@ -157,7 +151,6 @@ static void stop_when_reloaded(void *arg)
 static void test_end_with_reload(void **state)
 {
 	struct asking a = {.f = &fx, .req = {.method = "Reload"}, .err = ERR_INIT};
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_write(fx.config, STATIC);
 	polling = loop_timer_new(fx.loop, stop_within_trial, &fx);
@@ -200,7 +193,6 @@ static void ask_and_go(struct asking *a)
 static void test_clients_that_go(void **state)
 {
 	struct asking a = {.f = &fx, .fn = ask_and_go};
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_write(fx.config, STATIC);
 	fixture_run(&a);

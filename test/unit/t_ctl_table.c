@@ -38,7 +38,6 @@ static struct ctl_table next_of(struct ctl_table *t)
 
 static void test_given_and_taken(void **state)
 {
-	(void)state;
 	struct ctl_table t = {0};
 	struct rp_ctr_info a = info(1, "a");
 	assert_null(ctl_table_know(&t, &a));
@@ -70,7 +69,6 @@ static void test_given_and_taken(void **state)
 
 static void test_long_class(void **state)
 {
-	(void)state;
 	struct ctl_table t = {0};
 	char class[2 * CTL_CLASS_MAX];
 	struct rp_ctr_info a = info(1, "a");
@@ -83,7 +81,6 @@ static void test_long_class(void **state)
 
 static void test_record(void **state)
 {
-	(void)state;
 	struct ctl_table t = {0};
 	struct rp_ctr_info a = info(1, "a"), b = info(2, "b"), c = info(3, "c");
 	assert_non_null(ctl_table_give(&t, &a, "gold"));
@@ -113,7 +110,6 @@ static void test_record(void **state)
 
 static void test_foreign_bytes(void **state)
 {
-	(void)state;
 	struct ctl_table t = {0};
 	const void *data;
 	uint32_t size;
@@ -142,7 +138,6 @@ static void test_foreign_bytes(void **state)
  * free capacity. */
 static void test_many(void **state)
 {
-	(void)state;
 	struct ctl_table t = {0};
 	char id[32];
 	const uint32_t n = CTL_RECORD_MAX + 10;
@@ -167,7 +162,6 @@ static void test_many(void **state)
 /* Checks that entries of containers which the host no longer tracks are removed. */
 static void test_sweep(void **state)
 {
-	(void)state;
 	struct fake_host *f = fake_host_new(&(struct fake_machine){.cores = 2});
 	struct modhost h;
 	struct ctl_table t = {0};

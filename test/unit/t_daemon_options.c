@@ -33,7 +33,6 @@ static enum options_result parse(struct options *o, const char *line)
 static void test_defaults(void **state)
 {
 	struct options o;
-	(void)state;
 	assert_int_equal(parse(&o, ""), OPTIONS_RUN);
 	assert_string_equal(o.config, "/etc/nri-rp/rp.conf");
 	assert_string_equal(o.host_root, "/");
@@ -46,7 +45,6 @@ static void test_defaults(void **state)
 static void test_all(void **state)
 {
 	struct options o;
-	(void)state;
 	assert_int_equal(parse(&o, "--config /c --host-root /h --state-dir /s --nri-socket /n "
 				   "--control-socket /t "
 				   "--module-dir /m1 --module-dir=/m2 --check-config --reset-cache "
@@ -66,7 +64,6 @@ static void test_all(void **state)
 static void test_done(void **state)
 {
 	struct options o;
-	(void)state;
 	assert_int_equal(parse(&o, "--help"), OPTIONS_DONE);
 	assert_int_equal(parse(&o, "--version"), OPTIONS_DONE);
 }
@@ -77,7 +74,6 @@ static void test_wrong(void **state)
 					    "--log-level loud", "-x",	    "--check-config=yes"};
 	struct options o;
 	char many[1024] = "";
-	(void)state;
 	for (unsigned i = 0; i < sizeof lines / sizeof *lines; i++)
 		assert_int_equal(parse(&o, lines[i]), OPTIONS_WRONG);
 	for (unsigned i = 0; i <= MODULE_DIRS_MAX; i++)
@@ -103,7 +99,6 @@ static void expect(const char *text)
 static int listen_as_manager(void **state)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	(void)state;
 	(void)snprintf(path, sizeof path, "/tmp/t_daemon.%d", (int)getpid());
 	(void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
 	manager_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -114,7 +109,6 @@ static int listen_as_manager(void **state)
 
 static int hang_up(void **state)
 {
-	(void)state;
 	(void)close(manager_fd);
 	(void)unlink(path);
 	(void)unsetenv("NOTIFY_SOCKET");
@@ -126,7 +120,6 @@ static int hang_up(void **state)
 static void test_notify(void **state)
 {
 	struct loop *loop = loop_new();
-	(void)state;
 	struct sd *sd = sd_new(loop);
 	sd_status(sd, "waiting for godot");
 	expect("STATUS=waiting for godot");
@@ -150,7 +143,6 @@ static void test_watchdog(void **state)
 {
 	struct loop *loop = loop_new();
 	char pid[16];
-	(void)state;
 	(void)snprintf(pid, sizeof pid, "%d", (int)getpid());
 	assert_int_equal(setenv("WATCHDOG_USEC", "20000", 1), 0);
 	assert_int_equal(setenv("WATCHDOG_PID", pid, 1), 0);
@@ -179,7 +171,6 @@ static void test_no_manager(void **state)
 	static const char *const places[] = {"", "relative", "@", "/nowhere/at/all"};
 	struct loop *loop = loop_new();
 	char longest[200];
-	(void)state;
 	memset(longest, 'x', sizeof longest);
 	longest[0] = '/';
 	longest[sizeof longest - 1] = '\0';

@@ -22,14 +22,12 @@ static struct arena *arena;
 
 static int setup(void **state)
 {
-	(void)state;
 	arena = arena_new(4096, 1u << 20);
 	return arena ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	arena = arena_free(arena);
 	return 0;
 }
@@ -87,7 +85,6 @@ static struct span a_pod(void)
 static void test_pod(void **state)
 {
 	struct pod_desc d;
-	(void)state;
 	assert_int_equal(decode_pod(arena, a_pod(), DECODE_ALL, &d), 0);
 	assert_string_equal(d.id, "id1");
 	assert_string_equal(d.name, "p");
@@ -107,7 +104,6 @@ static void test_pod(void **state)
 static void test_pod_name_only(void **state)
 {
 	struct pod_desc d;
-	(void)state;
 	assert_int_equal(decode_pod(arena, a_pod(), DECODE_NAME, &d), 0);
 	assert_string_equal(d.id, "id1");
 	assert_string_equal(d.ns, "ns");
@@ -121,7 +117,6 @@ static void test_nothing(void **state)
 	struct ctr_desc ctr;
 	struct res_desc res;
 	struct span none = {NULL, NULL};
-	(void)state;
 	assert_int_equal(decode_pod(arena, none, DECODE_ALL, &pod), 0);
 	assert_string_equal(pod.id, "");
 	assert_string_equal(pod.cgroup_parent, "");
@@ -261,7 +256,6 @@ static void decoded_amounts(int64_t amount, struct res_desc *ret)
 static void test_amounts_are_cut(void **state)
 {
 	struct res_desc res;
-	(void)state;
 	decoded_amounts(INT64_MAX, &res);
 	assert_int_equal(res.shares, DERIVE_CPU_MAX);
 	assert_int_equal(res.quota, DERIVE_CPU_MAX);
@@ -280,7 +274,6 @@ static void test_amounts_are_cut(void **state)
 static void test_ctr(void **state)
 {
 	struct ctr_desc d;
-	(void)state;
 	assert_int_equal(decode_ctr(arena, arena, a_ctr(), DECODE_ALL, &d), 0);
 	check_facts(&d);
 	assert_int_equal(d.n_args, 1);
@@ -304,7 +297,6 @@ static void test_ctr(void **state)
 static void test_ctr_less(void **state)
 {
 	struct ctr_desc d;
-	(void)state;
 	assert_int_equal(decode_ctr(arena, arena, a_ctr(), DECODE_FACTS, &d), 0);
 	check_facts(&d);
 	assert_int_equal(d.n_env + d.n_mounts + d.n_devices, 0);
@@ -330,7 +322,6 @@ static void test_states(void **state)
 		{99, RP_STATE_CREATING},
 		{UINT64_MAX, RP_STATE_CREATING},
 	};
-	(void)state;
 	for (size_t i = 0; i < N(cases); i++)
 		assert_int_equal(decode_state(cases[i].nri), cases[i].rp);
 }
@@ -393,7 +384,6 @@ static void test_device_rules(void **state)
 				      block = {"b", "rwm", 10, 20, true},
 				      other = {"c", "rwm", 10, 21, true},
 				      elsewhere = {"c", "rwm", 11, -1, true};
-	(void)state;
 	assert_true(writable(NULL, 0));
 	assert_false(writable(&none, 1));
 	assert_true(writable((struct rule_case[]){none, mine}, 2));
@@ -433,7 +423,6 @@ static struct span many_devices(void)
 static void test_many_devices(void **state)
 {
 	struct ctr_desc d;
-	(void)state;
 	struct span once = many_devices();
 	size_t n = span_len(&once);
 	uint8_t *twice = arena_alloc(arena, 2 * n);
@@ -453,7 +442,6 @@ static void test_last_one_counts(void **state)
 {
 	struct pod_desc d;
 	struct res_desc res;
-	(void)state;
 	assert_int_equal(decode_pod(arena,
 				    BYTES("\x0a\x01"
 					  "a\x0a\x01"
@@ -493,7 +481,6 @@ static void test_unknown_fields(void **state)
 	};
 	struct ctr_desc ctr;
 	struct pod_desc pod;
-	(void)state;
 	for (size_t i = 0; i < N(bytes); i++) {
 		struct span one = bytes_of(bytes[i], 2 + (size_t)bytes[i][1]);
 		assert_int_equal(decode_ctr(arena, arena, one, DECODE_ALL, &ctr), 0);
@@ -533,7 +520,6 @@ static void test_wrong_types(void **state)
 		    {"\x5a\x06\x1a\x04\x12\x02\x30\x01", 8}};
 	struct pod_desc pod;
 	struct ctr_desc ctr;
-	(void)state;
 	for (size_t i = 0; i < N(pods); i++) {
 		struct span s = bytes_of(pods[i].bytes, pods[i].n);
 		if (decode_pod(arena, s, DECODE_ALL, &pod) != -EBADMSG)
@@ -554,7 +540,6 @@ static void test_damage(void **state)
 	struct pod_desc pod;
 	struct ctr_desc ctr;
 	unsigned refused = 0;
-	(void)state;
 	for (size_t len = 0; len < n; len++) {
 		/* allocated with the exact size, so that the sanitizer detects a read past the
 		 * end */
@@ -592,7 +577,6 @@ static void test_no_memory(void **state)
 	struct res_desc res;
 	unsigned failed = 0;
 	int r = -ENOMEM;
-	(void)state;
 	for (size_t limit = 4; r; limit += 4) {
 		struct arena *a = arena_new(16, limit);
 		r = decode_ctr(a, a, ctr_bytes, DECODE_ALL, &ctr);

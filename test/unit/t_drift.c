@@ -228,7 +228,6 @@ static void test_not_while_told(void **state)
 
 static bool is_asking(struct world *w, void *arg)
 {
-	(void)arg;
 	return w->p->verify.running;
 }
 
@@ -300,7 +299,6 @@ static const char *swapped(const char *text)
 
 static void test_swap(void **state)
 {
-	(void)state;
 	assert_string_equal(swapped(""), "-");
 	assert_string_equal(swapped("0-7"), "-");
 	assert_string_equal(swapped("8"), "0");

@@ -53,7 +53,6 @@ static const struct row rows[] = {
 
 static void sizes_follow(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		static struct rp_plan p;
 		struct pools_pool *pools = p.pools;
@@ -94,7 +93,6 @@ static rp_ctr create_in(struct fake_host *f, const char *name, const char *pool,
 /* Checks that a dropped sync() leaves the pools unchanged. */
 static void pools_outlive_a_dropped_sync(void **state)
 {
-	(void)state;
 	static const struct fake_machine n4c16 = {
 		.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
 	struct fake_host *f = fake_host_new(&n4c16);

@@ -27,7 +27,6 @@
 static void test_err_set(void **state)
 {
 	struct err e = ERR_INIT;
-	(void)state;
 	assert_int_equal(err_set(&e, -EINVAL, "bad %s", "thing"), -EINVAL);
 	assert_int_equal(e.code, -EINVAL);
 	assert_string_equal(e.text, "bad thing");
@@ -39,7 +38,6 @@ static void test_err_set(void **state)
 
 static void test_err_null(void **state)
 {
-	(void)state;
 	assert_int_equal(err_set(NULL, -EINVAL, "x"), -EINVAL);
 	assert_int_equal(err_errno(NULL, -EIO, "x"), -EIO);
 	assert_int_equal(err_prefix(NULL, "x"), 0);
@@ -49,7 +47,6 @@ static void test_err_null(void **state)
 static void test_err_text(void **state)
 {
 	struct err e = ERR_INIT;
-	(void)state;
 	assert_string_equal(err_text(&e, 0), "no error");
 	assert_string_equal(err_text(&e, -EIO), "Input/output error");
 	assert_string_equal(err_text(&e, EIO), "Input/output error");
@@ -62,7 +59,6 @@ static void test_err_text(void **state)
 static void test_err_cuts(void **state)
 {
 	char text[2 * ERR_TEXT_MAX + 1];
-	(void)state;
 	for (size_t i = 0; i < ERR_TEXT_MAX; i++)
 		memcpy(text + 2 * i, "\xc3\xa4", 2);
 	text[sizeof text - 1] = '\0';
@@ -129,7 +125,6 @@ static void as_journal(struct capture *c)
 static void test_levels(void **state)
 {
 	enum log_level level = LOG_ERROR;
-	(void)state;
 	assert_int_equal(log_level_from_name("debug", &level), 0);
 	assert_int_equal(level, LOG_DEBUG);
 	assert_int_equal(log_level_from_name("Debug", &level), -EINVAL);
@@ -150,7 +145,6 @@ static void test_levels(void **state)
 static void test_source_in_brackets(void **state)
 {
 	struct capture c;
-	(void)state;
 	capture_begin(&c);
 	as_journal(&c);
 	log_set_source(true);
@@ -168,7 +162,6 @@ static void test_debug_sources(void **state)
 {
 	const char *const some[] = {"cache", "policy"}, *const all[] = {"*"};
 	const char *many[LOG_SOURCES_MAX + 1];
-	(void)state;
 	assert_false(log_wants("cache", LOG_DEBUG));
 	assert_int_equal(log_set_debug(some, 2), 0);
 	assert_true(log_wants("cache", LOG_DEBUG));
@@ -197,7 +190,6 @@ static time_t seconds_now(void)
 static void test_plain_lines(void **state)
 {
 	struct capture c;
-	(void)state;
 	unsetenv("JOURNAL_STREAM");
 	log_init("prog");
 	capture_begin(&c);
@@ -220,7 +212,6 @@ static void test_plain_lines(void **state)
 static void test_journal_lines(void **state)
 {
 	struct capture c;
-	(void)state;
 	capture_begin(&c);
 	as_journal(&c);
 	log_error("one");
@@ -252,7 +243,6 @@ static void test_held(void **state)
 	struct capture c;
 	struct log_held *held = log_held_new();
 	char text[600], whole[700];
-	(void)state;
 	assert_non_null(held);
 	capture_begin(&c);
 	as_journal(&c);
@@ -308,7 +298,6 @@ static void test_held_scribbled(void **state)
 {
 	struct capture c;
 	struct log_held *held = log_held_new();
-	(void)state;
 	assert_non_null(held);
 	capture_begin(&c);
 	as_journal(&c);
@@ -330,7 +319,6 @@ static void test_held_scribbled(void **state)
 static void test_escapes(void **state)
 {
 	struct capture c;
-	(void)state;
 	capture_begin(&c);
 	as_journal(&c);
 	log_error("a\nb\tc\033[31m\x7f\r\n");
@@ -345,7 +333,6 @@ static void test_long_lines(void **state)
 {
 	struct capture c;
 	char text[20000];
-	(void)state;
 	capture_begin(&c);
 	as_journal(&c);
 	memset(text, 'x', sizeof text);
@@ -367,7 +354,6 @@ static void test_long_lines(void **state)
 static void test_errno_survives(void **state)
 {
 	struct capture c;
-	(void)state;
 	capture_begin(&c);
 	int copy = dup(STDERR_FILENO);
 	(void)close(STDERR_FILENO);
@@ -384,7 +370,6 @@ static void test_limit(void **state)
 {
 	struct log_limit limit = LOG_LIMIT(3, 60000);
 	struct capture c;
-	(void)state;
 	capture_begin(&c);
 	as_journal(&c);
 	for (int i = 0; i < 10; i++)
@@ -400,7 +385,6 @@ static void test_limit(void **state)
 
 static void test_clocks(void **state)
 {
-	(void)state;
 	uint64_t ns = clock_ns(), us = clock_us(), ms = clock_ms(), again = clock_ns();
 	assert_true(us >= ns / 1000 && ms >= ns / 1000000);
 	assert_true(us <= again / 1000 && ms <= again / 1000000);

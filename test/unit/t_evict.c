@@ -45,7 +45,6 @@ static void goes(struct evict_pod *list, uint32_t n, enum evict_rule rule, uint3
 static void test_be_by_priority_then_share(void **state)
 {
 	struct evict_pod list[] = {pod("a"), pod("b"), pod("c"), pod("d")};
-	(void)state;
 	list[1].used[RP_NR_CPU] = 900;
 	list[2].priority = 5000;
 	list[3].request[EVICT_BATCH][RP_NR_CPU] = 0;
@@ -57,7 +56,6 @@ static void test_be_by_priority_then_share(void **state)
 static void test_be_by_memory(void **state)
 {
 	struct evict_pod list[] = {pod("a"), pod("b"), pod("c")};
-	(void)state;
 	list[2].used[RP_NR_MEMORY] = 2000;
 	goes(list, 3, EVICT_BE_MEMORY, RP_NR_MEMORY, 2500, RP_NOT_SET, "c b");
 	list[0].is_be = list[1].is_be = list[2].is_be = false;
@@ -67,7 +65,6 @@ static void test_be_by_memory(void **state)
 static void test_who_has_opted_in(void **state)
 {
 	struct evict_pod list[] = {pod("a"), pod("b"), pod("c"), pod("d"), pod("e")};
-	(void)state;
 	list[0].opted_in = false;
 	list[1].priority = 6000; /* beyond the threshold */
 	list[2].order = -1;
@@ -82,7 +79,6 @@ static void test_who_has_opted_in(void **state)
 static void test_by_what_is_lent(void **state)
 {
 	struct evict_pod list[] = {pod("a"), pod("b"), pod("c")};
-	(void)state;
 	list[0].priority = 7500; /* mid */
 	list[1].opted_in = false; /* ignored by this rule */
 	goes(list, 3, EVICT_CPU_ALLOCATABLE, RP_NR_CPU, 1001, 7999, "c b");
@@ -92,7 +88,6 @@ static void test_by_what_is_lent(void **state)
 static void test_what_leaves_already(void **state)
 {
 	struct evict_pod list[] = {pod("a"), pod("b"), pod("c")};
-	(void)state;
 	list[1].leaves = true;
 	goes(list, 3, EVICT_BE_CPU, RP_NR_CPU, 1000, RP_NOT_SET, "");
 	goes(list, 3, EVICT_BE_CPU, RP_NR_CPU, 1001, RP_NOT_SET, "c");

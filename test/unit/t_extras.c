@@ -30,7 +30,6 @@ static void test_one_asker_changes_its_mind(void **state)
 	const struct extra a = env("x", "A", "1"), b = env("x", "B", "2"), c = env("x", "A", "3");
 	const struct extra nice[] = {{.field = RP_F_NICE, .number = -5, .by = "x"},
 				     {.field = RP_F_NICE, .number = -6, .by = "x"}};
-	(void)state;
 	assert_int_equal(extras_put(&x, &a, NULL), 0);
 	assert_int_equal(extras_put(&x, &b, NULL), 0);
 	assert_int_equal(extras_put(&x, &c, NULL), 0);
@@ -81,7 +80,6 @@ static void test_two_askers(void **state)
 		 "device /dev/x: one sets it to \"c 195:0 mode 0666 user 0 group 0\" and two to "
 		 "\"c 195:1 mode 0666 user 0 group 0\"; change the configuration of one of them"},
 	};
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct extras x = {0};
 		struct err err = ERR_INIT;
@@ -102,7 +100,6 @@ static void test_two_askers_of_arguments(void **state)
 	static const char *const args[] = {"/bin/db", "-q"};
 	struct extras x = {0};
 	struct err err = ERR_INIT;
-	(void)state;
 	assert_int_equal(extras_put_args(&x, args, 2, "one", &err), 0);
 	assert_int_equal(extras_put_args(&x, args, 2, "two", &err), 0);
 	assert_int_equal(extras_put_args(&x, args, 1, "two", &err), -EBUSY);
@@ -185,7 +182,6 @@ static void test_malformed(void **state)
 		{{.field = RP_F_ENV, .key = "A", .text = "\xff"}, "not text"},
 		{{.field = RP_F_MEMPOLICY_NODES, .text = "\xff"}, "memory policy nodes: too long"},
 	};
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct err err = ERR_INIT;
 		struct extra e = cases[i].e;

@@ -26,7 +26,6 @@ static uint64_t number(const char *text)
 
 static void test_number(void **state)
 {
-	(void)state;
 	assert_int_equal(number("0"), 0);
 	assert_int_equal(number("4096\n"), 4096);
 	assert_true(number(most) == UINT64_MAX);
@@ -46,7 +45,6 @@ static uint64_t key(const char *text, const char *name)
 
 static void test_key(void **state)
 {
-	(void)state;
 	static const char stat[] = "usage_usec 5\nnr_periods 17\nnr_throttled 3\nlast 9";
 	assert_int_equal(key(stat, "usage_usec"), 5);
 	assert_int_equal(key(stat, "nr_throttled"), 3);
@@ -70,7 +68,6 @@ static uint64_t wait_of(const char *text)
 
 static void test_wait(void **state)
 {
-	(void)state;
 	assert_int_equal(wait_of("some avg10=1.53 avg60=0.00 avg300=0.00 total=4711\n"
 				 "full avg10=0.00 avg60=0.00 avg300=0.00 total=2\n"),
 			 4711);
@@ -92,7 +89,6 @@ static void test_wait(void **state)
 static void test_io(void **state)
 {
 	uint64_t r = UNTOUCHED, w = UNTOUCHED;
-	(void)state;
 	assert_true(figures_io("8:0 rbytes=10 wbytes=1 rios=3 wios=1 dbytes=0 dios=0\n"
 			       "8:16 wbytes=20 rbytes=30\n253:0 \n",
 			       &r, &w));
@@ -114,7 +110,6 @@ static void test_io(void **state)
 static void test_io_v1(void **state)
 {
 	uint64_t r, w;
-	(void)state;
 	assert_true(figures_io_v1("8:0 Read 7\n8:0 Write 4\n8:0 Sync 11\n8:16 Read 1\nTotal 12\n",
 				  &r, &w));
 	assert_int_equal(r, 8);
@@ -150,7 +145,6 @@ static struct figures read_figures(struct tree *t, int expected)
 static void test_v2(void **state)
 {
 	struct tree t;
-	(void)state;
 	tree_init(&t);
 	tree_put(&t, "sys/fs/cgroup/cgroup.controllers", "cpu memory io\n");
 	(void)read_figures(&t, -ENOENT);
@@ -187,7 +181,6 @@ static void test_v2(void **state)
 static void test_v1(void **state)
 {
 	struct tree t;
-	(void)state;
 	tree_init(&t);
 	tree_put(&t, "sys/fs/cgroup/cpuacct" PATH "/cpuacct.usage", "123456\n");
 	tree_put(&t, "sys/fs/cgroup/cpu" PATH "/cpu.stat",
@@ -221,7 +214,6 @@ static void test_rates(void **state)
 	struct usage u = {0};
 	double v;
 	int64_t share;
-	(void)state;
 	assert_false(usage_known(NULL, FIG_CPU));
 	assert_false(usage_known(&u, FIG_CPU));
 	usage_put(&u, FIG_CPU, 1000, 5000);

@@ -28,7 +28,6 @@ static char dir[64], path[96];
 
 static int setup(void **state)
 {
-	(void)state;
 	strcpy(dir, "/tmp/t_found-XXXXXX");
 	if (!mkdtemp(dir))
 		return -1;
@@ -38,7 +37,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	(void)unlink(path);
 	return rmdir(dir);
 }
@@ -99,7 +97,6 @@ static void test_comes_back(void **state)
 	char all[512];
 	struct err why;
 	struct stat st;
-	(void)state;
 	found_close(opened("boot /", all, &why));
 	assert_string_equal(all, "");
 	assert_string_equal(why.text, "");
@@ -132,7 +129,6 @@ static void test_damage(void **state)
 {
 	char all[512], data[1024];
 	struct err why;
-	(void)state;
 	write_two();
 	FILE *f = fopen(path, "r");
 	assert_non_null(f);
@@ -186,7 +182,6 @@ static void test_other_files(void **state)
 	};
 	char all[512];
 	struct err why;
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct found *f = opened("boot /", all, &why);
 		assert_int_equal(found_storable(rows[i].path, rows[i].value), rows[i].storable);
@@ -201,7 +196,6 @@ static void test_other_files(void **state)
 static void test_long(void **state)
 {
 	char value[RP_SETTING_MAX + 1], file[RP_SETTING_PATH_MAX + 1];
-	(void)state;
 	memset(value, '7', sizeof value);
 	value[RP_SETTING_MAX] = '\0';
 	assert_false(found_storable(MAX_FILE, value));
@@ -220,7 +214,6 @@ static void test_not_ours(void **state)
 {
 	char all[512];
 	struct err why;
-	(void)state;
 	write_two();
 	assert_int_equal(chmod(path, 0622), 0);
 	found_close(opened("boot /", all, &why));
@@ -246,8 +239,6 @@ static void test_not_ours(void **state)
 
 static int refuse(void *arg, const char *file, const char *value)
 {
-	(void)file;
-	(void)value;
 	return --*(int *)arg ? 0 : -E2BIG;
 }
 
@@ -256,7 +247,6 @@ static void test_refused(void **state)
 	struct err why = ERR_INIT;
 	struct found *f;
 	int left = 2;
-	(void)state;
 	write_two();
 	assert_int_equal(found_open(path, "boot /", refuse, &left, &f, &why), 0);
 	assert_int_equal(left, 0);
@@ -269,7 +259,6 @@ static int all_of_it(void *arg)
 	char all[512] = "";
 	struct err why = ERR_INIT;
 	struct found *f = NULL;
-	(void)arg;
 	int r = found_open(path, "boot /", collect, all, &f, &why);
 	if (!r)
 		r = why.code;
@@ -283,7 +272,6 @@ static int all_of_it(void *arg)
 
 static void test_out_of_memory(void **state)
 {
-	(void)state;
 	write_two();
 	oom_each(all_of_it, NULL);
 }

@@ -42,7 +42,6 @@ struct runtime {
 static inline void closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	struct runtime *r = arg;
-	(void)err;
 	r->n_closed++;
 	if (r->trunk == trunk)
 		r->trunk = NULL;
@@ -131,7 +130,6 @@ static inline void take(struct runtime *r, int fd)
 static inline void on_connection(unsigned events, void *arg)
 {
 	struct runtime *r = arg;
-	(void)events;
 	int fd = wire_accept(r->listen_fd);
 	if (fd >= 0)
 		take(r, fd);
@@ -206,14 +204,12 @@ static inline void runtime_free(struct runtime *r)
 
 static inline bool answer_is_there(struct world *w, void *arg)
 {
-	(void)w;
 	return ((struct answer *)arg)->done;
 }
 
 static inline bool is_registered(struct world *w, void *arg)
 {
 	const struct runtime *r = arg;
-	(void)w;
 	return r->trunk && r->n_registered == r->n_connections &&
 	       pipeline_runtime(r->w->p)->connected;
 }
@@ -221,7 +217,6 @@ static inline bool is_registered(struct world *w, void *arg)
 static inline bool has_updates(struct world *w, void *arg)
 {
 	const struct runtime *r = arg;
-	(void)w;
 	return r->n_updates >= 1 && !updates_waiting(r->w->p);
 }
 

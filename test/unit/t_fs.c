@@ -50,9 +50,6 @@ static void put_link(const struct tree *t, const char *path, const char *target)
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
 	return remove(path);
 }
 
@@ -419,7 +416,6 @@ static void test_read_own(void **state)
 static void test_full_device(void **state)
 {
 	struct fs_root root;
-	(void)state;
 	if (access("/dev/full", W_OK) < 0)
 		skip();
 	assert_int_equal(fs_root_open(&root, "/", NULL), 0);

@@ -86,7 +86,6 @@ static void on_finished(struct grpc_served *c, void *arg)
 
 static void on_sent(struct grpc_served *c, size_t n, void *arg)
 {
-	(void)c;
 	((struct method *)arg)->f->sent += n;
 }
 
@@ -102,8 +101,6 @@ static void on_gone(struct grpc_served *c, void *arg)
 static void on_raw_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
 {
 	struct fixture *f = arg;
-	(void)s;
-	(void)end;
 	f->raw = NULL;
 }
 
@@ -144,7 +141,6 @@ static void on_accept(struct h2_stream *s, const struct h2_fields *fields, bool 
 static void on_conn_ended(struct grpc_conn *c, const struct err *err, void *arg)
 {
 	struct fixture *f = arg;
-	(void)err;
 	f->conn = grpc_conn_free(c);
 }
 
@@ -382,8 +378,6 @@ struct reader {
 static void on_kept_data(struct h2_stream *s, const uint8_t *data, size_t n, void *arg)
 {
 	struct reader *r = arg;
-	(void)s;
-	(void)data;
 	r->got += n;
 	r->kept += n;
 }
@@ -391,7 +385,6 @@ static void on_kept_data(struct h2_stream *s, const uint8_t *data, size_t n, voi
 static void on_reader_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
 {
 	struct reader *r = arg;
-	(void)s;
 	r->closed = true;
 	r->end = *end;
 }
@@ -537,7 +530,6 @@ static void check_timeout(const char *text, int error, uint64_t ms)
 static void test_timeouts_are_read(void **state)
 {
 	uint64_t got = 0;
-	(void)state;
 	check_timeout("2S", 0, 2000);
 	check_timeout("1H", 0, 3600000);
 	check_timeout("3M", 0, 180000);
@@ -558,7 +550,6 @@ static void test_timeouts_are_read(void **state)
 static void test_texts_survive_their_encoding(void **state)
 {
 	static const char *const texts[] = {"", "plain", "100% \xc3\xa9", "%41"};
-	(void)state;
 	for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
 		char encoded[64], decoded[64];
 		grpc_encode_text(texts[i], encoded, sizeof encoded);

@@ -42,7 +42,6 @@ struct fixture {
 
 static void on_touched(void *arg)
 {
-	(void)arg;
 }
 
 static void call(struct fixture *f, struct outcome *o);
@@ -164,7 +163,6 @@ static void test_a_request_is_what_grpc_wants(void **state)
 {
 	struct fixture f;
 	struct outcome o = {0};
-	(void)state;
 	begin(&f, 0);
 	call(&f, &o);
 	exchange(&f);
@@ -185,7 +183,6 @@ static void test_a_message_is_given_to_the_caller(void **state)
 {
 	static const uint8_t data[] = {0, 0, 0, 0, 3, 'a', 'b', 'c'}, none[] = {0, 0, 0, 0, 0};
 	struct outcome o;
-	(void)state;
 	one_answer(&(struct h2_answer){.data = data, .n_data = sizeof data, .status = "0"}, &o);
 	assert_int_equal(o.error, 0);
 	assert_int_equal(o.n_payload, 3);
@@ -200,7 +197,6 @@ static void test_a_large_message_comes_whole(void **state)
 	uint8_t *data = test_malloc(GRPC_PREFIX_SIZE + MESSAGE_MAX);
 	struct fixture f;
 	struct outcome o = {0};
-	(void)state;
 	memset(data, 'x', GRPC_PREFIX_SIZE + MESSAGE_MAX);
 	memcpy(data, (const uint8_t[]){0, 0, 1, 0, 0}, GRPC_PREFIX_SIZE);
 	begin(&f, 1000);
@@ -217,7 +213,6 @@ static void test_a_large_message_comes_whole(void **state)
 static void test_a_status_other_than_ok_is_an_error_with_its_text(void **state)
 {
 	struct outcome o;
-	(void)state;
 	one_answer(&(struct h2_answer){.only_trailers = true,
 				       .status = "12",
 				       .message = "unknown method Get%3A caf%C3%A9"},
@@ -238,7 +233,6 @@ static void test_a_status_that_is_none_is_unknown(void **state)
 {
 	static const char *const odd[] = {"17", "-1", "abc", "99999", "0x0"};
 	struct outcome o;
-	(void)state;
 	for (unsigned i = 0; i < sizeof odd / sizeof *odd; i++) {
 		one_answer(&(struct h2_answer){.only_trailers = true, .status = odd[i]}, &o);
 		assert_int_equal(o.error, -EREMOTEIO);
@@ -271,7 +265,6 @@ static void test_an_answer_that_breaks_the_rules_is_refused(void **state)
 		 -EBADMSG,
 		 "not gRPC"},
 	};
-	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct outcome o;
 		one_answer(&cases[i].answer, &o);
@@ -284,7 +277,6 @@ static void test_a_message_over_the_limit_is_not_received(void **state)
 {
 	uint8_t data[2000] = {0, 0, 1, 0, 1}; /* 65537 bytes are announced */
 	struct outcome o;
-	(void)state;
 	one_answer(&(struct h2_answer){.data = data, .n_data = sizeof data, .status = "0"}, &o);
 	assert_int_equal(o.error, -EMSGSIZE);
 	assert_non_null(strstr(o.text, "65537"));
@@ -294,7 +286,6 @@ static void test_headers_have_a_limit(void **state)
 {
 	static const uint8_t data[] = {0, 0, 0, 0, 0};
 	struct outcome o;
-	(void)state;
 	one_answer(
 		&(struct h2_answer){
 			.data = data, .n_data = 5, .status = "0", .padding = H2_HEADERS_MAX},
@@ -306,7 +297,6 @@ static void test_a_call_without_an_answer_runs_out_of_time(void **state)
 {
 	struct fixture f;
 	struct outcome o = {0};
-	(void)state;
 	begin(&f, 0);
 	f.timeout_ms = 20;
 	call(&f, &o);
@@ -334,7 +324,6 @@ static void test_several_calls_are_answered_each_with_its_own(void **state)
 	static const uint8_t a[] = {0, 0, 0, 0, 1, 'a'}, b[] = {0, 0, 0, 0, 1, 'b'};
 	struct fixture f;
 	struct outcome first = {0}, second = {0};
-	(void)state;
 	begin(&f, 3);
 	call(&f, &first);
 	call(&f, &second);
@@ -361,7 +350,6 @@ static void test_an_answer_may_lead_to_the_next_call(void **state)
 	const struct h2_answer answer = {.data = a, .n_data = 6, .status = "0"};
 	struct fixture f;
 	struct outcome o = {.call_again = true};
-	(void)state;
 	begin(&f, 0);
 	ask_and_answer(&f, &o, &answer);
 	assert_int_equal(f.server.n_streams, 2);
@@ -377,7 +365,6 @@ static void test_calls_have_a_limit(void **state)
 	Podresources__ListRequest msg = PODRESOURCES__LIST_REQUEST__INIT;
 	struct outcome o[H2_STREAMS_MAX] = {0}, more = {0};
 	struct fixture f;
-	(void)state;
 	begin(&f, 0);
 	for (unsigned i = 0; i < H2_STREAMS_MAX; i++)
 		call(&f, &o[i]);
@@ -392,7 +379,6 @@ static void test_a_server_that_breaks_off_a_call_is_an_error_of_it(void **state)
 {
 	struct fixture f;
 	struct outcome o = {0};
-	(void)state;
 	begin(&f, 1);
 	call(&f, &o);
 	exchange(&f);
@@ -413,7 +399,6 @@ static void test_a_server_that_goes_away_gets_no_more_calls(void **state)
 	static const uint8_t a[] = {0, 0, 0, 0, 1, 'a'};
 	struct fixture f;
 	struct outcome o = {0};
-	(void)state;
 	begin(&f, 0);
 	call(&f, &o);
 	exchange(&f);
@@ -440,7 +425,6 @@ static void test_what_is_no_http2_ends_the_connection(void **state)
 	struct err err = ERR_INIT;
 	struct fixture f;
 	struct outcome o = {0};
-	(void)state;
 	begin(&f, 0);
 	call(&f, &o);
 	assert_int_equal(h2_feed(f.h2, (const uint8_t *)garbage, sizeof garbage - 1, &err), 0);
@@ -467,7 +451,6 @@ static void check_text(const char *from, size_t size, const char *expected)
 
 static void test_texts_are_decoded(void **state)
 {
-	(void)state;
 	check_text("", 64, "");
 	check_text("a%20b%2", 64, "a b%2");
 	check_text("100%", 64, "100%");

@@ -17,7 +17,6 @@
 
 static void the_same_wherever_it_lies(void **state)
 {
-	(void)state;
 	char text[] = "0123456789abcdefghijklmnopqrstuvwxyz", moved[64];
 	for (size_t n = 0; n < sizeof text; n++)
 		for (size_t at = 0; at < 9; at++) {
@@ -29,7 +28,6 @@ static void the_same_wherever_it_lies(void **state)
 
 static void every_bit_and_the_length_count(void **state)
 {
-	(void)state;
 	uint8_t bytes[33] = {0};
 	for (size_t n = 1; n < sizeof bytes; n++) {
 		unsigned plain = hash_bytes(bytes, n);
@@ -46,7 +44,6 @@ static void every_bit_and_the_length_count(void **state)
  * bits as uthash takes them. */
 static void spreads(void **state)
 {
-	(void)state;
 	char key[64];
 	for (size_t at = 0; at + 8 < sizeof key; at++) {
 		unsigned count[BUCKETS] = {0}, most = 0;
@@ -66,7 +63,6 @@ static void spreads(void **state)
 
 static void tables_find(void **state)
 {
-	(void)state;
 	struct entry {
 		char key[24];
 		UT_hash_handle hh;

@@ -45,51 +45,39 @@ static void m_destroy(struct rp_instance *i)
 
 static int32_t m_prepare(struct rp_instance *i, rp_cfg cfg, struct rp_plan **ret)
 {
-	(void)i;
-	(void)cfg;
 	*ret = &the_plan;
 	return answer();
 }
 
 static void m_plan(struct rp_instance *i, struct rp_plan *plan)
 {
-	(void)i;
 	assert_ptr_equal(plan, &the_plan);
 	script.calls++;
 }
 
 static int32_t m_sync(struct rp_instance *i, rp_txn txn)
 {
-	(void)i;
-	(void)txn;
 	return answer();
 }
 
 static int32_t m_about(struct rp_instance *i, rp_txn txn, rp_ctr ctr)
 {
-	(void)i;
-	(void)txn;
 	assert_true(ctr != 0);
 	return answer();
 }
 
 static int32_t m_event(struct rp_instance *i, rp_txn txn, const struct rp_event *ev)
 {
-	(void)i;
-	(void)txn;
-	(void)ev;
 	return answer();
 }
 
 static int32_t m_plain(struct rp_instance *i)
 {
-	(void)i;
 	return answer();
 }
 
 static int32_t m_save(struct rp_instance *i, const void **ret, uint32_t *ret_size)
 {
-	(void)i;
 	*ret = "state";
 	*ret_size = script.too_much ? RP_STATE_MAX + 1 : 5;
 	return answer();
@@ -97,50 +85,37 @@ static int32_t m_save(struct rp_instance *i, const void **ret, uint32_t *ret_siz
 
 static int32_t m_load(struct rp_instance *i, const void *data, uint32_t size)
 {
-	(void)i;
 	assert_memory_equal(data, "state", size);
 	return answer();
 }
 
 static int32_t m_zones(struct rp_instance *i, const struct rp_zone_sink *sink)
 {
-	(void)i;
-	(void)sink;
 	return answer();
 }
 
 static int32_t m_collect(struct rp_instance *i, const struct rp_metric_sink *sink)
 {
-	(void)i;
-	(void)sink;
 	return answer();
 }
 
 static void m_stop(struct rp_instance *i)
 {
-	(void)i;
 	script.calls++;
 }
 
 static int32_t m_hook(struct rp_instance *i, rp_ctr ctr)
 {
-	(void)i;
-	(void)ctr;
 	return answer();
 }
 
 static int32_t m_post_update(struct rp_instance *i, rp_ctr ctr, uint32_t changed)
 {
-	(void)i;
-	(void)ctr;
-	(void)changed;
 	return answer();
 }
 
 static void m_timer(struct rp_instance *i, uint64_t cookie)
 {
-	(void)i;
-	(void)cookie;
 	script.calls++;
 }
 
@@ -211,9 +186,6 @@ static void on_reported(struct instance *i, rp_ctr ctr, uint32_t result, const c
 			void *arg)
 {
 	struct place *p = arg;
-	(void)i;
-	(void)ctr;
-	(void)text;
 	p->n_reported++;
 	p->reported = result;
 }
@@ -761,7 +733,6 @@ static void test_timers(void **state)
 
 static int32_t job(void *arg)
 {
-	(void)arg;
 	return 42;
 }
 
@@ -817,7 +788,6 @@ static void test_closing(void **state)
 static void wants_more(void *arg, int32_t result)
 {
 	struct instance *i = arg;
-	(void)result;
 	script.jobs_done++;
 	(void)host_timer_service.arm(i, 9, 1);
 	assert_int_equal(host_work_service.submit(i, job, NULL, NULL), -RP_ENOTSUP);

@@ -19,7 +19,6 @@ static struct iset *get(struct intern *t, const char *text)
 static void test_equal_is_same(void **state)
 {
 	struct intern *t = intern_new();
-	(void)state;
 	assert_int_equal(intern_count(t), 0);
 	struct iset *a = get(t, "0-3,8"), *b = get(t, "8,3,2,1,0"), *c = get(t, "0-3");
 	assert_ptr_equal(a, b);
@@ -47,7 +46,6 @@ static void test_empty_and_null(void **state)
 	struct intern *t = intern_new();
 	uint64_t zeroes[3] = {0, 0, 0};
 	struct rp_ids padded = {zeroes, 3, 0};
-	(void)state;
 	struct iset *none = intern_get(t, rp_ids_none());
 	assert_non_null(none);
 	assert_string_equal(none->text, "");
@@ -70,7 +68,6 @@ static void test_many(void **state)
 	enum { N = 2000 };
 	static struct iset *sets[N];
 	struct intern *t = intern_new();
-	(void)state;
 	for (uint32_t i = 0; i < N; i++) {
 		struct rp_idset s;
 		rp_idset_clear(&s);
@@ -97,7 +94,6 @@ static void test_largest(void **state)
 {
 	struct intern *t = intern_new();
 	struct rp_idset s;
-	(void)state;
 	rp_idset_clear(&s);
 	for (uint32_t id = 0; id < RP_CPUS_MAX; id += 2)
 		rp_idset_add(&s, id);

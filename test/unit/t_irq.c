@@ -35,7 +35,6 @@ static void test_lines(void **state)
 		{"   ", 1, -1, NULL},
 	};
 	char description[IRQ_TEXT_MAX];
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		uint32_t number = 99;
 		int32_t r = irq_parse_line(rows[i].line, strlen(rows[i].line), rows[i].n_cpus,
@@ -53,7 +52,6 @@ static void test_long_description(void **state)
 {
 	char line[600] = "5: 0", description[IRQ_TEXT_MAX];
 	uint32_t number;
-	(void)state;
 	for (unsigned i = 0; i < 60; i++)
 		strcat(line, " word7890");
 	assert_int_equal(irq_parse_line(line, strlen(line), 1, &number, description), 0);
@@ -74,7 +72,6 @@ static int32_t collect(void *arg, uint32_t number, const char *description)
 static void test_each(void **state)
 {
 	char all[512] = "";
-	(void)state;
 	kernel.table =
 		"  CPU0 CPU1\n 1: 0 0 a b\nNMI: 0 0 c\n 2: 0 0\n 3: 0\n 77: 0 0 d\n 78: 0 0 e";
 	assert_int_equal(irq_each(&host, collect, all), 42);
@@ -152,7 +149,6 @@ static void test_claims(void **state)
 {
 	struct wish w;
 	struct irq *q = NULL;
-	(void)state;
 	add_rule(wish_init(&w, 0, 0x0c, 0xf0), IRQ_CLAIM, eth0, 0x03);
 	add_rule(&w, IRQ_CLAIM, number_21, 0x10);
 	commit(&q, &w);
@@ -174,7 +170,6 @@ static void test_masks(void **state)
 {
 	struct wish w;
 	struct irq *q = NULL;
-	(void)state;
 	add_rule(wish_init(&w, 0, 0, 0xff), IRQ_CLAIM, eth0, 0x0f);
 	add_rule(&w, IRQ_MASK, eth0, 0x03);
 	add_rule(&w, IRQ_MASK, nvme, 0x81);
@@ -192,7 +187,6 @@ static void test_sink(void **state)
 {
 	struct wish w;
 	struct irq *q = NULL;
-	(void)state;
 	kernel.irq[5].on = 0x80;
 	commit(&q, wish_init(&w, 0x80, 0x0f, 0x7f));
 	for (unsigned i = 0; i < N_IRQS; i++)
@@ -209,7 +203,6 @@ static void test_controllable(void **state)
 {
 	struct wish w;
 	struct irq *q = NULL;
-	(void)state;
 	add_rule(wish_init(&w, 0x01, 0, 0xff), IRQ_CONTROLLABLE, "31", 0);
 	add_rule(&w, IRQ_CONTROLLABLE, "*nvme*", 0);
 	commit(&q, &w);
@@ -231,7 +224,6 @@ static void test_nothing_to_do(void **state)
 	const struct modhost no_worker = {.host = &test_host};
 	struct wish w, same;
 	struct irq *q = NULL;
-	(void)state;
 	irq_commit(&q, &no_worker, rules_of(wish_init(&w, 1, 0, 0xff)));
 	assert_null(q);
 	release(&q);
@@ -263,7 +255,6 @@ static void test_refusals(void **state)
 	struct wish w;
 	struct irq_stats stats;
 	struct irq *q = NULL;
-	(void)state;
 	for (unsigned i = 0; i < COUNT(final); i++)
 		kernel.irq[i].refuses = final[i];
 	kernel.irq[4].refuses =
@@ -294,7 +285,6 @@ static void test_read_back(void **state)
 	struct wish w;
 	struct irq_stats stats;
 	struct irq *q = NULL;
-	(void)state;
 	kernel.irq[2].takes = 0x01;
 	commit(&q, wish_init(&w, 0x03, 0, 0xff));
 	irq_stats(q, &stats);
@@ -310,7 +300,6 @@ static void test_restore_again(void **state)
 {
 	struct wish w;
 	struct irq *q = NULL;
-	(void)state;
 	commit(&q, wish_init(&w, 0x01, 0, 0xff));
 	kernel.irq[1].refuses = -EINVAL;
 	release(&q);
@@ -331,7 +320,6 @@ static void test_other_allowed(void **state)
 {
 	struct wish w;
 	struct irq *q = NULL;
-	(void)state;
 	kernel.irq[3].on = 0x0f;
 	commit(&q, wish_init(&w, 0, 0, 0x0f));
 	assert_int_equal(kernel.irq[0].on, 0x0f);
@@ -361,7 +349,6 @@ static void test_no_place(void **state)
 {
 	struct wish w;
 	struct irq *q = NULL;
-	(void)state;
 	add_rule(wish_init(&w, 0, 0, 0x0f), IRQ_STRICT_MASK, nvme, 0x03);
 	commit(&q, &w);
 	assert_int_equal(kernel.irq[3].on, 0x0c);
@@ -378,7 +365,6 @@ static void test_moved_by_others(void **state)
 {
 	struct wish w;
 	struct irq *q = NULL;
-	(void)state;
 	commit(&q, wish_init(&w, 0, 0, 0x0f));
 	assert_int_equal(kernel.irq[0].on, 0x0f);
 	kernel.irq[0].on = 0xc0; /* away from the allowed ones */
@@ -406,7 +392,6 @@ static void test_kernel_is_nobody_else(void **state)
 {
 	struct wish w;
 	struct irq *q = NULL;
-	(void)state;
 	kernel.irq[2].takes = 0x31;
 	commit(&q, wish_init(&w, 0, 0, 0x0f));
 	assert_int_equal(kernel.irq[2].on, 0x01);
@@ -419,7 +404,6 @@ static void test_no_table(void **state)
 {
 	struct wish w;
 	struct irq *q = NULL;
-	(void)state;
 	kernel.table_error = -EIO;
 	commit(&q, wish_init(&w, 0x01, 0, 0xff));
 	assert_int_equal(kernel.n_logged, 1);
@@ -434,7 +418,6 @@ static void test_no_job(void **state)
 {
 	struct wish w;
 	struct irq *q = NULL;
-	(void)state;
 	kernel.submit_error = -EBUSY;
 	commit(&q, wish_init(&w, 0x01, 0, 0xff));
 	assert_int_equal(kernel.irq[0].on, ALL_CPUS);
@@ -453,7 +436,6 @@ static int move_and_restore(void *arg)
 	struct wish w;
 	struct irq *q = NULL;
 	unsigned n_moved = 0;
-	(void)arg;
 	add_rule(wish_init(&w, 0x80, 0, 0xff), IRQ_CLAIM, eth0, 0x03);
 	add_rule(&w, IRQ_MASK, nvme, 0x0f);
 	add_rule(&w, IRQ_CONTROLLABLE, devices_all, 0);
@@ -472,7 +454,6 @@ static int move_and_restore(void *arg)
 
 static void test_no_memory(void **state)
 {
-	(void)state;
 	oom_each(move_and_restore, NULL);
 }
 
@@ -481,7 +462,6 @@ static void test_no_memory_for_rules(void **state)
 {
 	struct irq *q = NULL;
 	struct irq_rules *r = irq_rules_new(false, rp_ids_none());
-	(void)state;
 	r->failed = true;
 	irq_commit(&q, &host, r);
 	assert_int_equal(kernel.n_errors, 1);

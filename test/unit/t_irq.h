@@ -109,7 +109,6 @@ static inline int32_t give_table(char *buf, uint32_t cap)
 static inline int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
 {
 	char text[RP_IDSET_TEXT_MAX];
-	(void)ctx;
 	if (strcmp(path, "/proc/interrupts") == 0)
 		return give_table(buf, cap);
 	const struct line *line = line_of(path);
@@ -122,7 +121,6 @@ static inline int32_t read_file(void *ctx, const char *path, char *buf, uint32_t
 static inline int32_t write_file(void *ctx, const char *path, const char *text)
 {
 	struct line *line = line_of(path);
-	(void)ctx;
 	assert_non_null(line);
 	line->n_writes++;
 	if (line->refuses)
@@ -136,7 +134,6 @@ static inline int32_t write_file(void *ctx, const char *path, const char *text)
 static inline int32_t submit(void *ctx, int32_t (*run)(void *arg),
 			     void (*done)(void *arg, int32_t result), void *arg)
 {
-	(void)ctx;
 	if (kernel.submit_error)
 		return kernel.submit_error;
 	assert_null(kernel.run);
@@ -158,8 +155,6 @@ static inline void work_off(void)
 
 static inline void keep_log(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
-	(void)ctx;
-	(void)object;
 	kernel.n_errors += level == RP_LOG_ERROR; /* out of memory */
 	if (level == RP_LOG_ERROR)
 		return;
@@ -177,7 +172,6 @@ static const struct modhost host = {.host = &test_host, .work = &work_service};
 
 static inline int start_kernel(void **state)
 {
-	(void)state;
 	kernel = (struct kernel){.n_jobs = 0};
 	for (unsigned i = 0; i < N_IRQS; i++)
 		kernel.irq[i].on = ALL_CPUS;

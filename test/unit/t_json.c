@@ -20,7 +20,6 @@ static void test_nesting(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;
 	struct json j;
-	(void)state;
 	json_init(&j, &b);
 	json_obj(&j);
 	json_kstr(&j, "name", "balloon");
@@ -67,7 +66,6 @@ static void check_string(const char *s, const char *text)
 
 static void test_strings(void **state)
 {
-	(void)state;
 	check_string("", "\"\"");
 	check_string("plain / text", "\"plain / text\"");
 	check_string("\"\\\b\f\n\r\t", "\"\\\"\\\\\\b\\f\\n\\r\\t\"");
@@ -86,7 +84,6 @@ static void test_keys_are_escaped(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;
 	struct json j;
-	(void)state;
 	json_init(&j, &b);
 	json_obj(&j);
 	json_kint(&j, "a\"b", 1);
@@ -105,7 +102,6 @@ static void check_number(double v, const char *text)
 
 static void test_numbers(void **state)
 {
-	(void)state;
 	check_number(0, "0");
 	check_number(1.5, "1.5");
 	check_number(0.1, "0.1");
@@ -122,7 +118,6 @@ static void test_null_number_in_array(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;
 	struct json j;
-	(void)state;
 	json_init(&j, &b);
 	json_arr(&j);
 	json_num(&j, 1);
@@ -138,7 +133,6 @@ static void test_lines(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;
 	struct json j;
-	(void)state;
 	json_init(&j, &b);
 	json_obj(&j);
 	json_end_obj(&j);
@@ -159,7 +153,6 @@ static void test_too_deep(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;
 	struct json j;
-	(void)state;
 	json_init(&j, &b);
 	nest(&j, JSON_DEPTH_MAX - 1);
 	assert_int_equal(b.failed, 0);

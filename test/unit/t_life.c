@@ -29,7 +29,6 @@ static struct {
 
 static int32_t life_plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	(void)section;
 	*ret = calloc(1, sizeof **ret);
 	return *ret ? 0 : modhost_no_memory(&inst->h);
 }
@@ -47,29 +46,21 @@ static struct rp_plan *life_plan_free(struct rp_plan *p)
 
 static void life_begin(struct rp_instance *inst)
 {
-	(void)inst;
 	seen.begun++;
 }
 
 static int32_t life_sync(struct rp_instance *inst, rp_txn txn)
 {
-	(void)inst;
-	(void)txn;
 	return 0;
 }
 
 static int32_t life_place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	(void)inst;
-	(void)txn;
-	(void)info;
 	return 0;
 }
 
 static int32_t life_posted(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
 {
-	(void)inst;
-	(void)txn;
 	seen.posted++;
 	seen.cookie = ev->cookie;
 	memcpy(seen.data, ev->data, ev->data_size);
@@ -78,21 +69,17 @@ static int32_t life_posted(struct rp_instance *inst, rp_txn txn, const struct rp
 
 static int32_t life_runtime(struct rp_instance *inst, rp_txn txn)
 {
-	(void)inst;
-	(void)txn;
 	seen.runtime++;
 	return 0;
 }
 
 static int32_t life_rolled_back(struct rp_instance *inst)
 {
-	(void)inst;
 	return 0;
 }
 
 static void life_done(struct rp_instance *inst)
 {
-	(void)inst;
 	seen.done++;
 }
 
@@ -126,7 +113,6 @@ static void test_events(void **state)
 			      .data = "late",
 			      .data_size = 5};
 	const struct rp_policy *p = policy_of(&ops);
-	(void)state;
 	assert_non_null(f);
 	assert_int_equal(life_create(fake_rp_host(f), sizeof(struct rp_instance), &ops, &inst), 0);
 	assert_int_equal(p->event(inst, 1, &ev), 0); /* no plan yet: nothing was posted for one */

@@ -31,7 +31,6 @@ static struct err last;
 
 static int find_modules(void **state)
 {
-	(void)state;
 	ssize_t n = readlink("/proc/self/exe", modules, sizeof modules - 16);
 	if (n <= 0)
 		return -1;
@@ -42,7 +41,6 @@ static int find_modules(void **state)
 
 static int setup(void **state)
 {
-	(void)state;
 	strcpy(dir, "/tmp/t_loader-XXXXXX");
 	if (!mkdtemp(dir))
 		return -1;
@@ -54,7 +52,6 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	char command[128];
-	(void)state;
 	loader = loader_free(loader);
 	(void)snprintf(command, sizeof command, "rm -rf %s", dir);
 	return system(command);
@@ -113,7 +110,6 @@ static void not_found(const char *name, int code, const char *text)
 
 static void test_good(void **state)
 {
-	(void)state;
 	char *path = put(first, "good", "good");
 	make_loader(first, NULL, NULL);
 	assert_null(loader_get(loader, "good"));
@@ -133,7 +129,6 @@ static void test_good(void **state)
 
 static void test_without_words(void **state)
 {
-	(void)state;
 	make_loader(modules, NULL, NULL);
 	struct module *m = load("hang");
 	assert_string_equal(m->summary, "");
@@ -142,7 +137,6 @@ static void test_without_words(void **state)
 
 static void test_other_minors(void **state)
 {
-	(void)state;
 	make_loader(modules, NULL, NULL);
 	struct module *m = load("longer");
 	assert_int_equal(m->abi_minor, 9);
@@ -154,7 +148,6 @@ static void test_other_minors(void **state)
 
 static void test_refused(void **state)
 {
-	(void)state;
 	make_loader(modules, NULL, NULL);
 	refused("wrong-major", -EPROTONOSUPPORT,
 		"built for ABI 2.0, this host has 1.3; install a build for ABI 1");
@@ -169,7 +162,6 @@ static void test_refused(void **state)
 
 static void test_structs(void **state)
 {
-	(void)state;
 	static const char *const expected[] = {
 		NULL,
 		"declares a larger size than it has",
@@ -194,7 +186,6 @@ static void test_structs(void **state)
 /* Checks that a refused file can be repaired without a restart. */
 static void test_repaired(void **state)
 {
-	(void)state;
 	put(first, "struct-3", "good");
 	make_loader(first, NULL, NULL);
 	refused("good", -EBADMSG, "declares the name \"struct-3\"");
@@ -206,7 +197,6 @@ static void test_repaired(void **state)
 
 static void test_replaced(void **state)
 {
-	(void)state;
 	char *path = put(first, "good", "good");
 	make_loader(first, second, NULL);
 	struct module *m = load("good");
@@ -232,7 +222,6 @@ static void test_replaced(void **state)
 /* Checks a second loader that holds the old image: dlopen returns it regardless of the new file. */
 static void test_old_image(void **state)
 {
-	(void)state;
 	struct loader *other = NULL;
 	struct module *m = NULL;
 	const char *const paths[] = {first};
@@ -247,7 +236,6 @@ static void test_old_image(void **state)
 
 static void test_limits(void **state)
 {
-	(void)state;
 	const char *paths[LOADER_PATHS_MAX + 1];
 	struct loader *l = NULL;
 	for (unsigned i = 0; i <= LOADER_PATHS_MAX; i++)
@@ -263,7 +251,6 @@ static void test_limits(void **state)
 
 static void test_search(void **state)
 {
-	(void)state;
 	char path[PATH_MAX], expected[PATH_MAX];
 	char *there = put(second, "good", "good");
 	char missing[PATH_MAX];
@@ -301,7 +288,6 @@ static void test_search(void **state)
 
 static void test_trust_file(void **state)
 {
-	(void)state;
 	char *path = put(first, "good", "good");
 	make_loader(first, second, NULL);
 	put(second, "good", "good"); /* not used as a fallback */
@@ -325,7 +311,6 @@ static void test_trust_file(void **state)
 
 static void test_trust_dirs(void **state)
 {
-	(void)state;
 	char *path = put(first, "good", "good");
 	make_loader(first, NULL, NULL);
 	assert_int_equal(chmod(first, 0775), 0);
@@ -341,7 +326,6 @@ static void test_trust_dirs(void **state)
 /* Needs other users: as root only. */
 static void test_trust_owners(void **state)
 {
-	(void)state;
 	char *path = put(first, "good", "good"), found[PATH_MAX];
 	if (geteuid() != 0)
 		skip();
@@ -373,7 +357,6 @@ static void test_trust_owners(void **state)
 
 static void test_schema(void **state)
 {
-	(void)state;
 	make_loader(modules, NULL, NULL);
 	struct module *m = load("good");
 	const struct rp_schema *s = NULL, *again = NULL;
@@ -396,7 +379,6 @@ static void test_schema(void **state)
 
 static void test_schema_kinds(void **state)
 {
-	(void)state;
 	const struct rp_schema *s = NULL;
 	make_loader(modules, NULL, NULL);
 	assert_int_equal(module_schema(loader, load("schema-12"), &s, &last), 0); /* longer rows */
@@ -415,7 +397,6 @@ static void test_schema_kinds(void **state)
 
 static void test_schema_faults(void **state)
 {
-	(void)state;
 	static const char *const expected[] = {
 		NULL,
 		"is not static data of the module, or too short",
@@ -470,7 +451,6 @@ static int add_item(const struct loader_item *item, void *arg)
 
 static void test_list(void **state)
 {
-	(void)state;
 	char missing[PATH_MAX];
 	struct listing l = {.n = 0};
 	(void)snprintf(missing, sizeof missing, "%s/missing", dir);
@@ -510,7 +490,6 @@ static void open_crumb(struct crumb **ret)
 
 static void test_quarantine(void **state)
 {
-	(void)state;
 	struct crumb *c = NULL;
 	put(first, "good", "good");
 	for (unsigned i = 0; i < CRUMB_DEATHS; i++) {
@@ -545,14 +524,12 @@ static void test_quarantine(void **state)
 static int load_in_child(void *arg, struct buf *out, struct err *err)
 {
 	struct module *m;
-	(void)out;
 	return loader_open(loader, arg, &m, err);
 }
 
 /* Checks that code that runs inside dlopen, despite all checks, is attributed to the module. */
 static void test_crumb_around_load(void **state)
 {
-	(void)state;
 	struct crumb *c = NULL;
 	const char *const paths[] = {modules};
 	char name[] = "constructor";

@@ -522,13 +522,11 @@ static int child(struct scene *s)
 
 static int succeed(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 
 static void stop_when_done(void *arg, int result)
 {
-	(void)result;
 	stop(arg);
 }
 
@@ -669,7 +667,6 @@ static struct {
 static int hang(void *arg)
 {
 	char byte;
-	(void)arg;
 	hanging.n_begun++;
 	(void)!read(hanging.fd[0], &byte, 1);
 	hanging.n_ended++;
@@ -678,8 +675,6 @@ static int hang(void *arg)
 
 static void never_done(void *arg, int result)
 {
-	(void)arg;
-	(void)result;
 	fail();
 }
 
@@ -732,7 +727,6 @@ static void test_worker_without_done(void **state)
 
 static int all_signals_blocked(void *arg)
 {
-	(void)arg;
 	return is_blocked(SIGTERM) && is_blocked(SIGHUP) && is_blocked(SIGCHLD);
 }
 

@@ -24,7 +24,6 @@ static struct err err;
 
 static int setup(void **state)
 {
-	(void)state;
 	arena = arena_new(4096, MANIFEST_ARENA_MAX);
 	err = (struct err)ERR_INIT;
 	return arena ? 0 : -1;
@@ -32,7 +31,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	arena = arena_free(arena);
 	return 0;
 }
@@ -73,7 +71,6 @@ static void refuse(const char *text, int code, const char *why)
 
 static void test_guaranteed(void **state)
 {
-	(void)state;
 	const struct ctr_desc *d =
 		first(ONE("requests: {cpu: 2, memory: 1Gi}, limits: {cpu: 2000m, memory: 1024Mi}"));
 	assert_int_equal(d->res.shares, 2048);
@@ -86,7 +83,6 @@ static void test_guaranteed(void **state)
 
 static void test_limits_are_requests(void **state)
 {
-	(void)state;
 	struct manifest_pod m = read_pod(ONE("limits: {cpu: 1500m, memory: 64Mi}"));
 	assert_int_equal(m.ctrs[0].desc.res.shares, 1536);
 	assert_int_equal(m.ctrs[0].desc.oom_score_adj, -997);
@@ -96,7 +92,6 @@ static void test_limits_are_requests(void **state)
 
 static void test_burstable(void **state)
 {
-	(void)state;
 	struct manifest_pod m =
 		read_pod(ONE("requests: {cpu: 200m, memory: 1Gi}, limits: {cpu: 1}"));
 	const struct ctr_desc *d = &m.ctrs[0].desc;
@@ -118,7 +113,6 @@ static void test_burstable(void **state)
 
 static void test_best_effort(void **state)
 {
-	(void)state;
 	struct manifest_pod m = read_pod(ONE(""));
 	const struct ctr_desc *d = &m.ctrs[0].desc;
 	assert_non_null(strstr(m.pod.cgroup_parent, "besteffort"));
@@ -131,7 +125,6 @@ static void test_best_effort(void **state)
 
 static void test_edges(void **state)
 {
-	(void)state;
 	assert_int_equal(first(ONE("requests: {cpu: 1m}"))->res.shares, 2);
 	assert_int_equal(first(ONE("requests: {cpu: 300}"))->res.shares, 262144);
 	assert_int_equal(first(ONE("requests: {cpu: 1m}, limits: {cpu: 1m}"))->res.quota, 1000);
@@ -147,7 +140,6 @@ static void test_edges(void **state)
 
 static void test_critical(void **state)
 {
-	(void)state;
 	assert_int_equal(first(POD("name: a", "priorityClassName: system-node-critical, "
 					      "containers: [{name: c, resources: {requests: {cpu: "
 					      "100m}}}]"))
@@ -162,7 +154,6 @@ static void test_critical(void **state)
 
 static void test_pod(void **state)
 {
-	(void)state;
 	struct manifest_pod m = read_pod(
 		POD("name: web, namespace: shop, labels: {app: web, tier: front}, "
 		    "annotations: {prefer-shared-cpus.resource-policy.nri.io/pod: \"true\"}",
@@ -185,7 +176,6 @@ static void test_pod(void **state)
 
 static void test_names_that_are_not_given(void **state)
 {
-	(void)state;
 	struct manifest_pod m = read_pod("{spec: {containers: [{name: c}]}}");
 	assert_string_equal(m.pod.ns, "default");
 	assert_true(*m.pod.name);
@@ -194,7 +184,6 @@ static void test_names_that_are_not_given(void **state)
 
 static void test_init_containers(void **state)
 {
-	(void)state;
 	struct manifest_pod m = read_pod(
 		POD("name: a", "containers: [{name: main}], initContainers: [{name: first}, "
 			       "{name: sidecar, restartPolicy: Always}]"));
@@ -213,7 +202,6 @@ static void test_init_containers(void **state)
 
 static void test_templates(void **state)
 {
-	(void)state;
 	struct manifest_pod m = read_pod(
 		"{kind: Deployment, metadata: {name: shop, namespace: prod}, spec: {replicas: 1, "
 		"template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, resources: "
@@ -239,7 +227,6 @@ static void check_names(const char *text, uint32_t n, const char *first, const c
 
 static void test_replicas(void **state)
 {
-	(void)state;
 	check_names("{kind: Deployment, metadata: {name: a}, spec: {replicas: 3, " TEMPLATE "}}", 3,
 		    "a-0", "a-2");
 	check_names("{kind: Deployment, metadata: {name: a}, spec: {" TEMPLATE "}}", 1, "a", "a");
@@ -262,7 +249,6 @@ static void test_replicas(void **state)
 
 static void test_several(void **state)
 {
-	(void)state;
 	struct manifest m = read_good(
 		"kind: List\nitems:\n- {kind: Service, metadata: {name: s}}\n"
 		"- {kind: Pod, metadata: {name: a}, spec: {containers: [{name: c}]}}\n"
@@ -284,7 +270,6 @@ static void test_several(void **state)
  * that set none. */
 static void test_resources_of_the_pod(void **state)
 {
-	(void)state;
 	struct manifest_pod m = read_pod(
 		POD("name: a", "resources: {limits: {cpu: 2, memory: 1Gi}}, containers: [{name: a, "
 			       "resources: {limits: {cpu: 500m}}}, {name: b}]"));
@@ -311,7 +296,6 @@ static void test_resources_of_the_pod(void **state)
 
 static void test_wrong(void **state)
 {
-	(void)state;
 	refuse("", -EINVAL, "it is empty");
 	refuse("[1, 2]", -EINVAL, "pod.yaml:1:1");
 	refuse("{spec: {containers: [}}", -EINVAL, "pod.yaml:1:");
@@ -336,7 +320,6 @@ static void test_wrong(void **state)
 
 static void test_too_much(void **state)
 {
-	(void)state;
 	static char text[1u << 15];
 	char *p = text + sprintf(text, "{spec: {containers: [");
 	for (unsigned i = 0; i <= MANIFEST_CTRS_MAX; i++)

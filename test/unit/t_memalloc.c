@@ -170,7 +170,6 @@ static void check_steps(const struct plain_machine *machine, const struct step *
 
 static void test_overflow(void **state)
 {
-	(void)state;
 	CHECK_STEPS(eight, {"0,2", 6, DRAM, 0, BU, "0,2", "0,2"},
 		    {"0", 3, DRAM, 0, BU, "0", "0-3 0"});
 	/* A strict one cannot leave its kind of memory. */
@@ -199,7 +198,6 @@ static void test_overflow(void **state)
 
 static void test_full(void **state)
 {
-	(void)state;
 	CHECK_STEPS(four, {"0", 401, 0, 0, BU, NULL, ""}, {"0", 400, 0, 0, BU, "0-3", "0-3"},
 		    {"3", 1, 0, 0, BU, NULL, "0-3"}, {"3", 0, 0, 0, BE, "3", "0-3 3"});
 	CHECK_STEPS(eight, {"0", 17, DRAM, 1, BU, NULL, ""}, {"0", 16, DRAM, 1, BU, "0-3", "0-3"},
@@ -210,7 +208,6 @@ static void test_full(void **state)
 
 static void test_kinds(void **state)
 {
-	(void)state;
 	CHECK_STEPS(six, {"0", 1, 0, 0, BU, "0", "0"}, {"0", 1, HBM, 0, BU, "2", "0 2"},
 		    {"0", 1, DRAM, 0, BU, "0", "0 2 0"}, {"0", 1, PMEM, 0, BU, "4", "0 2 0 4"},
 		    {"0", 1, HBM | DRAM, 0, BU, "0,2", "0 2 0 4 0,2"},
@@ -229,7 +226,6 @@ static void test_kinds(void **state)
 
 static void test_normal(void **state)
 {
-	(void)state;
 	/* Movable memory alone is not enough: the nearest of the same kind, else DRAM. */
 	CHECK_STEPS(eight, {"4", 1, PMEM, 0, BU, "0,4", "0,4"},
 		    {"5", 1, PMEM | DRAM, 0, BU, "2,5", "0,4 2,5"},
@@ -267,7 +263,6 @@ static memalloc_mask allocate(struct memalloc *m, uint64_t id, const char *nodes
 
 static void test_moves(void **state)
 {
-	(void)state;
 	struct memalloc *m = new_allocator(&four);
 	const struct memalloc_move *moves;
 	assert_int_equal(memalloc_moves(m, &moves), 0);
@@ -295,7 +290,6 @@ static void test_moves(void **state)
 
 static void test_offers(void **state)
 {
-	(void)state;
 	struct memalloc *m = new_allocator(&four);
 	struct memalloc_request a = {1, 80, mask(m, "0"), 0, 0, BU, 0}, b = a;
 	struct memalloc_offer first, second;
@@ -343,7 +337,6 @@ static void test_offers(void **state)
 
 static void test_errors(void **state)
 {
-	(void)state;
 	struct memalloc *m = new_allocator(&four);
 	const struct memalloc_request good = {1, 10, mask(m, "0"), 0, 0, BU, 0};
 	struct memalloc_request bad = good;
@@ -392,7 +385,6 @@ static void test_errors(void **state)
 
 static void test_extend(void **state)
 {
-	(void)state;
 	struct memalloc *m = new_allocator(&four);
 	memalloc_mask zone = 0;
 	const struct memalloc_move *moves;
@@ -438,7 +430,6 @@ static void test_extend(void **state)
 
 static void test_replace(void **state)
 {
-	(void)state;
 	struct memalloc *m = new_allocator(&four);
 	memalloc_mask zone = 0;
 	allocate(m, 1, "0", 50, BU);
@@ -464,7 +455,6 @@ static void test_replace(void **state)
 
 static void test_follow(void **state)
 {
-	(void)state;
 	struct memalloc *m = new_allocator(&four);
 	const struct memalloc_move *moves;
 	memalloc_mask zone = 0;
@@ -516,7 +506,6 @@ static void test_follow(void **state)
 
 static void test_undo(void **state)
 {
-	(void)state;
 	struct memalloc *m = new_allocator(&four);
 	memalloc_mask zone = 0;
 	allocate(m, 1, "0", 50, BU);
@@ -566,7 +555,6 @@ static void test_undo(void **state)
 /* Zones of equally many users: the smaller within the larger first. */
 static void test_order_of_zones(void **state)
 {
-	(void)state;
 	struct memalloc *m = new_allocator(&four);
 	allocate(m, 1, "0", 90, BU);
 	allocate(m, 2, "0-1", 100, BU);
@@ -582,7 +570,6 @@ static void test_order_of_zones(void **state)
 /* Checks that many requests can be found and that all sums are right in the end. */
 static void test_many(void **state)
 {
-	(void)state;
 	struct plain_machine large = four;
 	const struct memalloc_move *moves;
 	for (uint32_t i = 0; i < 4; i++)
@@ -612,7 +599,6 @@ static void test_many(void **state)
 
 static void test_masks(void **state)
 {
-	(void)state;
 	struct memalloc *m = new_allocator(&sparse);
 	assert_string_equal(text(m, memalloc_all(m)), "2,7,500,1023");
 	assert_string_equal(text(m, memalloc_with_memory(m)), "2,500,1023");
@@ -634,7 +620,6 @@ static void test_masks(void **state)
 
 static void test_bad_machines(void **state)
 {
-	(void)state;
 	static struct memalloc_node nodes[MEMALLOC_NODES_MAX + 1];
 	static uint32_t distance[MEMALLOC_NODES_MAX * MEMALLOC_NODES_MAX];
 	struct memalloc_machine machine = {nodes, distance, 0, 0};
@@ -706,7 +691,6 @@ static int32_t fake_node(void *ctx, uint32_t node, struct rp_node_info *out)
 
 static uint32_t fake_distance(void *ctx, uint32_t from, uint32_t to)
 {
-	(void)ctx;
 	if (from == 0 && to == 40)
 		return 17;
 	if (from == 40 && to == 0)
@@ -725,7 +709,6 @@ static const struct rp_host_topology fake_topology = {.size = sizeof fake_topolo
 
 static void test_topology(void **state)
 {
-	(void)state;
 	struct fake f = {.missing = 9999};
 	struct memalloc *m = NULL;
 	char why[100] = "";

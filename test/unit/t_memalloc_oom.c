@@ -42,7 +42,6 @@ void *reallocarray(void *p, size_t n, size_t size)
 
 static void test_cpualloc(void **state)
 {
-	(void)state;
 	static const struct shape shapes[] = {{.packages = 2,
 					       .dies = 2,
 					       .nodes = 1,
@@ -98,7 +97,6 @@ static struct memalloc *new_memalloc(void)
 
 static void test_new(void **state)
 {
-	(void)state;
 	fail_at = 1;
 	memalloc_free(new_memalloc());
 }
@@ -151,7 +149,6 @@ static void check_filled(const struct memalloc *m)
 
 static void test_calls(void **state)
 {
-	(void)state;
 	for (uint32_t which = 0; which < 6; which++) {
 		for (uint32_t in_txn = 0; in_txn < 2; in_txn++) {
 			uint32_t n = 0;
@@ -186,7 +183,6 @@ static void test_calls(void **state)
 /* Checks a table of requests that cannot grow. */
 static void test_table(void **state)
 {
-	(void)state;
 	struct memalloc *m = new_memalloc();
 	uint32_t refused = 0;
 	for (uint64_t id = 1; id <= 300; id++) {
@@ -219,7 +215,6 @@ int main(void)
 #else
 static void test_needs_malloc_of_its_own(void **state)
 {
-	(void)state;
 	skip();
 }
 

@@ -36,14 +36,11 @@ static struct pools_pool *members_pools(struct rp_instance *inst, uint32_t *ret_
 static struct members_choice members_choose(struct rp_instance *inst,
 					    const struct rp_ctr_info *info)
 {
-	(void)inst;
-	(void)info;
 	return (struct members_choice){.pool = chosen, .why = "by the test"};
 }
 
 static bool members_fit(struct rp_instance *inst)
 {
-	(void)inst;
 	return true;
 }
 
@@ -51,9 +48,6 @@ static int32_t members_count_staged(struct rp_instance *inst, rp_txn txn,
 				    const struct rp_ctr_info *info, uint32_t pool,
 				    const char *degraded)
 {
-	(void)txn;
-	(void)info;
-	(void)degraded;
 	assert_in_range(pool, 0, inst->plan->n - 1);
 	inst->plan->n_staged++;
 	return 0;
@@ -66,8 +60,6 @@ static const struct members members = {.pools = members_pools,
 
 static int32_t plan_of_test(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	(void)inst;
-	(void)section;
 	*ret = &the_plan;
 	return 0;
 }
@@ -79,14 +71,11 @@ static int32_t look_of_test(struct rp_instance *inst, struct rp_plan **ret)
 
 static struct rp_plan *plan_stays(struct rp_plan *p)
 {
-	(void)p;
 	return NULL;
 }
 
 static int32_t sync_of_test(struct rp_instance *inst, rp_txn txn)
 {
-	(void)inst;
-	(void)txn;
 	return 0;
 }
 
@@ -98,7 +87,6 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 /* Stages all containers, each by itself and by the mask of all pools. */
 static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 {
-	(void)cookie;
 	for (rp_ctr ctr = 1; ctr <= 2; ctr++) {
 		const struct rp_ctr_info info = {.ctr = ctr};
 		assert_int_equal(members_stage_one(inst, &members, txn, &info), 0);
@@ -121,7 +109,6 @@ static void test_foreign_pool(void **state)
 	const struct fake_machine two = {.packages = 1, .cores = 2};
 	const struct rp_event event = {.size = sizeof event, .type = RP_EVENT_REBALANCE};
 	struct fake_host *f = fake_host_new(&two);
-	(void)state;
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
 	assert_int_equal(fake_configure(f, "{}"), 0);
 	the_plan.n = FOREIGN + 1;

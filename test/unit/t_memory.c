@@ -656,7 +656,6 @@ static void test_map_lines(void **state)
 		"7ffc1000-7ffc3000 r--p 00000000 00:00 0 [vvar]\n",
 	};
 	uint64_t start = 7, end = 7;
-	(void)state;
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_false(memory_map_line(bad[i], &start, &end));
 	assert_int_equal(start + end, 14);

@@ -173,7 +173,6 @@ static bool fail_nth(const void *scene, uint32_t n, int32_t code)
 
 static void test_each_write(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++)
 		ctl_fail_each(fail_nth, &scenes[i], scenes[i].name, scenes[i].n_writes);
 }
@@ -181,7 +180,6 @@ static void test_each_write(void **state)
 /* Checks a restart with another configuration, and with one without the classes. */
 static void test_restart(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
 		const struct scene *s = &scenes[i];
 		struct ctl_host *t = machine(s);

@@ -28,14 +28,12 @@ static struct metrics *metrics;
 
 static int setup(void **state)
 {
-	(void)state;
 	fixture_init(&fx, "modules");
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	metrics = metrics_free(metrics);
 	fixture_fini(&fx);
 	return 0;
@@ -67,7 +65,6 @@ static double sample(const char *text, const char *name)
 
 static void test_host(void **state)
 {
-	(void)state;
 	fixture_start(&fx, STATIC);
 	char *text = render();
 	assert_true(sample(text, "nri_rp_runtime_connected") == 0);
@@ -113,7 +110,6 @@ static void test_histogram_adds_up(void **state)
 {
 	double last = 0, inf = 0;
 	unsigned n = 0;
-	(void)state;
 	fixture_start(&fx, NONE);
 	fixture_connect(&fx);
 	for (unsigned i = 0; i < 20; i++) {
@@ -138,7 +134,6 @@ static void test_histogram_adds_up(void **state)
 
 static void test_system(void **state)
 {
-	(void)state;
 	fixture_start(&fx, STATIC);
 	fixture_connect(&fx);
 	assert_int_equal(fixture_create(&fx, "own", 2000, NULL, 0), 0);
@@ -173,7 +168,6 @@ static void test_system(void **state)
 
 static void test_globs(void **state)
 {
-	(void)state;
 	fixture_start(&fx, STATIC
 		      "instrumentation: {prometheusExport: true, metrics: {enabled: [system]}}\n");
 	char *text = render();
@@ -186,7 +180,6 @@ static void test_globs(void **state)
 
 static void test_globs_of_modules(void **state)
 {
-	(void)state;
 	fixture_start(&fx, STATIC "instrumentation: {prometheusExport: true, metrics: {enabled: "
 				  "[], polled: [\"policy/st*\"]}}\n");
 	char *text = render();
@@ -202,7 +195,6 @@ static void test_module_samples(void **state)
 	struct expo e;
 	struct buf out = BUF_INIT;
 	char longest[300];
-	(void)state;
 	fixture_start(&fx, STATIC);
 	expo_init(&e);
 	struct scrape s = {.e = &e, .p = fx.pipeline, .instance = pipeline_policy(fx.pipeline)};
@@ -238,7 +230,6 @@ static void test_module_samples(void **state)
 static void test_module_samples_are_bounded(void **state)
 {
 	struct expo e;
-	(void)state;
 	fixture_start(&fx, STATIC);
 	expo_init(&e);
 	struct scrape s = {.e = &e, .p = fx.pipeline, .instance = pipeline_policy(fx.pipeline)};
@@ -254,7 +245,6 @@ static void test_module_samples_are_bounded(void **state)
 static void test_squeeze(void **state)
 {
 	char name[RP_NAME_MAX];
-	(void)state;
 	modules_squeeze("topology-aware", name);
 	assert_string_equal(name, "topologyaware");
 	modules_squeeze("static", name);
@@ -266,7 +256,6 @@ static void test_squeeze(void **state)
 static void test_health(void **state)
 {
 	struct buf out = BUF_INIT;
-	(void)state;
 	fixture_start(&fx, STATIC);
 	assert_false(health_check(fx.pipeline, &out));
 	assert_non_null(strstr(buf_text(&out), "runtime: the runtime is not connected"));
@@ -359,7 +348,6 @@ static void assert_status(const char *request, const char *status, const char *b
 
 static void test_routes(void **state)
 {
-	(void)state;
 	fixture_start(&fx, STATIC "instrumentation: {prometheusExport: true}\n");
 	start_metrics("127.0.0.1:0");
 	assert_status("GET /healthz HTTP/1.1\r\n\r\n", "HTTP/1.1 500 Internal",
@@ -385,7 +373,6 @@ static void test_routes(void **state)
 
 static void test_export_off(void **state)
 {
-	(void)state;
 	fixture_start(&fx, NONE "instrumentation: {prometheusExport: false}\n");
 	start_metrics("127.0.0.1:0");
 	assert_status("GET /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 404 ", "prometheusExport is off");
@@ -395,7 +382,6 @@ static void test_export_off(void **state)
 static void test_long_header(void **state)
 {
 	static char request[METRICS_HEADER_MAX + 101];
-	(void)state;
 	fixture_start(&fx, NONE);
 	start_metrics("127.0.0.1:0");
 	memset(request, 'a', sizeof request - 1);
@@ -444,7 +430,6 @@ static void crowd(struct asking *a)
 static void test_crowd(void **state)
 {
 	struct asking a = {.f = &fx, .fn = crowd};
-	(void)state;
 	fixture_start(&fx, NONE);
 	start_metrics("127.0.0.1:0");
 	fixture_run(&a);
@@ -475,7 +460,6 @@ static void dripping(struct asking *a)
 static void test_dripping(void **state)
 {
 	struct asking a = {.f = &fx, .fn = dripping};
-	(void)state;
 	fixture_start(&fx, NONE);
 	start_metrics("127.0.0.1:0");
 	fixture_run(&a);
@@ -505,7 +489,6 @@ static void test_named_client(void **state)
 {
 	char listen[128];
 	struct asking a = {.f = &fx, .fn = named_client, .arg = listen + 5};
-	(void)state;
 	fixture_start(&fx, NONE);
 	(void)snprintf(listen, sizeof listen, "unix:%s/m.sock", fx.dir);
 	start_metrics(listen);
@@ -536,7 +519,6 @@ static void bad_clients(struct asking *a)
 static void test_bad_clients(void **state)
 {
 	struct asking a = {.f = &fx, .fn = bad_clients};
-	(void)state;
 	fixture_start(&fx, NONE);
 	start_metrics("127.0.0.1:0");
 	fixture_run(&a);
@@ -571,7 +553,6 @@ static void slow_reader(struct asking *a)
 static void test_slow_reader(void **state)
 {
 	struct asking a = {.f = &fx, .fn = slow_reader};
-	(void)state;
 	fixture_start(&fx, STATIC "instrumentation: {prometheusExport: true}\n");
 	fixture_connect(&fx);
 	start_metrics("127.0.0.1:0");
@@ -584,7 +565,6 @@ static void test_unix_socket(void **state)
 	struct err err = ERR_INIT;
 	struct stat st;
 	char listen[128];
-	(void)state;
 	fixture_start(&fx, NONE);
 	(void)snprintf(listen, sizeof listen, "unix:%s/m.sock", fx.dir);
 	start_metrics(listen);
@@ -605,7 +585,6 @@ static void test_set_listen(void **state)
 {
 	struct err err = ERR_INIT;
 	char same[64], all[64], other[64];
-	(void)state;
 	fixture_start(&fx, NONE);
 	start_metrics("");
 	assert_int_equal(metrics_port(metrics), 0);

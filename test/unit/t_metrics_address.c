@@ -43,7 +43,6 @@ static void test_addresses(void **state)
 					  "[x]:80"};
 	struct address a;
 	struct err err = ERR_INIT;
-	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
 		assert_int_equal(address_parse(good[i].text, &a, &err), 0);
 		assert_string_equal(a.host, good[i].host);
@@ -69,7 +68,6 @@ static void test_listen(void **state)
 	static const char *const addresses[] = {"127.0.0.1:0", ":0", "0.0.0.0:0"};
 	struct address a;
 	struct err err = ERR_INIT;
-	(void)state;
 	for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
 		assert_int_equal(address_parse(addresses[i], &a, &err), 0);
 		int fd = address_listen(&a, &err);

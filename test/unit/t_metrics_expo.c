@@ -19,7 +19,6 @@ static struct buf out;
 
 static int setup(void **state)
 {
-	(void)state;
 	expo_init(&e);
 	out = (struct buf)BUF_INIT;
 	return 0;
@@ -27,7 +26,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	expo_fini(&e);
 	buf_fini(&out);
 	return 0;
@@ -42,7 +40,6 @@ static const char *written(void)
 
 static void test_together(void **state)
 {
-	(void)state;
 	struct family *a = expo_family(&e, "a_total", EXPO_COUNTER, "How many.");
 	struct family *b = expo_family(&e, "b", EXPO_GAUGE, "");
 	expo_add(&e, a, "", "x=\"1\"", 1);
@@ -55,7 +52,6 @@ static void test_together(void **state)
 
 static void test_empty_families(void **state)
 {
-	(void)state;
 	(void)expo_family(&e, "a", EXPO_GAUGE, "Nothing.");
 	expo_add(&e, NULL, "", "", 1);
 	assert_string_equal(written(), "");
@@ -63,7 +59,6 @@ static void test_empty_families(void **state)
 
 static void test_single(void **state)
 {
-	(void)state;
 	expo_gauge(&e, "g", "G.", 7);
 	expo_counter(&e, "c_total", "C.", 8);
 	assert_string_equal(written(), "# HELP g G.\n# TYPE g gauge\ng 7\n"
@@ -72,7 +67,6 @@ static void test_single(void **state)
 
 static void test_histogram(void **state)
 {
-	(void)state;
 	struct family *f = expo_family(&e, "h", EXPO_HISTOGRAM, "");
 	expo_add(&e, f, "_bucket", "le=\"+Inf\"", 3);
 	expo_add(&e, f, "_sum", "", 0.1);
@@ -83,7 +77,6 @@ static void test_histogram(void **state)
 
 static void test_types(void **state)
 {
-	(void)state;
 	struct family *f = expo_family(&e, "a", EXPO_GAUGE, "One.");
 	assert_ptr_equal(expo_family(&e, "a", EXPO_GAUGE, "Another."), f);
 	assert_null(expo_family(&e, "a", EXPO_COUNTER, "One."));
@@ -93,7 +86,6 @@ static void test_types(void **state)
 static void test_names(void **state)
 {
 	char longest[EXPO_NAME_MAX + 1];
-	(void)state;
 	memset(longest, 'a', EXPO_NAME_MAX);
 	longest[EXPO_NAME_MAX] = '\0';
 	assert_false(expo_name_valid(longest));
@@ -119,7 +111,6 @@ static void test_labels_valid(void **state)
 		"1a=\"b\"", "a:b=\"c\"", "a=\"\xff\"", "a=\"b\"}\nx 1", "a==\"\"",
 	};
 	static char large[EXPO_LABELS_MAX + 8];
-	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
 		if (!expo_labels_valid(good[i]))
 			fail_msg("%s is refused", good[i]);
@@ -139,7 +130,6 @@ static void test_labels_valid(void **state)
 static void test_escapes(void **state)
 {
 	struct buf labels = BUF_INIT;
-	(void)state;
 	expo_label(&labels, "a", "x\"y\\z\nü\xff");
 	expo_label(&labels, "b", NULL);
 	assert_string_equal(buf_text(&labels), "a=\"x\\\"y\\\\z\\nü\xef\xbf\xbd\",b=\"\"");
@@ -152,7 +142,6 @@ static void test_escapes(void **state)
 static void test_help_is_cut(void **state)
 {
 	static char help[EXPO_HELP_MAX + 100];
-	(void)state;
 	memset(help, 'h', sizeof help - 1);
 	expo_gauge(&e, "g", help, 1);
 	const char *text = written();
@@ -173,7 +162,6 @@ static void test_numbers(void **state)
 		     {NAN, "NaN"},
 		     {INFINITY, "+Inf"},
 		     {-INFINITY, "-Inf"}};
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct expo one;
 		char wanted[64];
@@ -189,7 +177,6 @@ static void test_numbers(void **state)
 
 static void test_checked(void **state)
 {
-	(void)state;
 	struct family *f = expo_family(&e, "a", EXPO_GAUGE, "");
 	assert_true(expo_add_checked(&e, f, "x=\"1\"", 1));
 	assert_true(expo_add_checked(&e, f, "x=\"2\"", 1));

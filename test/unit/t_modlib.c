@@ -61,7 +61,6 @@ static const struct {
 
 static void test_good_amounts(void **state)
 {
-	(void)state;
 	struct bench b;
 	open_bench(&b);
 	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -105,7 +104,6 @@ static const struct {
 
 static void test_bad_amounts(void **state)
 {
-	(void)state;
 	struct bench b;
 	open_bench(&b);
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -123,7 +121,6 @@ static void test_bad_amounts(void **state)
 
 static void test_amount_kinds(void **state)
 {
-	(void)state;
 	struct bench b;
 	struct amount a;
 	open_bench(&b);
@@ -152,7 +149,6 @@ static void test_amount_kinds(void **state)
 
 static void test_messages(void **state)
 {
-	(void)state;
 	struct bench b;
 	open_bench(&b);
 	rp_ctr c = fake_ctr(b.f, &(struct fake_ctr){.name = "c"});
@@ -177,7 +173,6 @@ static void test_messages(void **state)
 /* Checks that a long text is cut between characters. */
 static void test_long_messages(void **state)
 {
-	(void)state;
 	struct bench b;
 	char text[3 * MODHOST_TEXT_MAX];
 	open_bench(&b);
@@ -195,7 +190,6 @@ static void test_long_messages(void **state)
 
 static void test_services(void **state)
 {
-	(void)state;
 	static const struct {
 		uint32_t bit;
 		const char *id;
@@ -222,15 +216,11 @@ static void test_services(void **state)
 static const void *short_service(void *ctx, const char *id)
 {
 	static const uint32_t size = 8;
-	(void)ctx;
-	(void)id;
 	return &size;
 }
 
 static int32_t ignore_fail(void *ctx, int32_t code, const char *text)
 {
-	(void)ctx;
-	(void)text;
 	return code;
 }
 
@@ -238,7 +228,6 @@ static int32_t ignore_fail(void *ctx, int32_t code, const char *text)
  * past the end. */
 static void test_short_services(void **state)
 {
-	(void)state;
 	struct modhost h;
 	const struct rp_host host = {
 		.size = sizeof host, .service = short_service, .fail = ignore_fail};
@@ -255,7 +244,6 @@ static void test_short_services(void **state)
 
 static void test_booleans(void **state)
 {
-	(void)state;
 	static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
 	static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
 	static const char *const neither[] = {"", "yes", "tRUE", "on", "2", " true"};
@@ -273,7 +261,6 @@ static void test_booleans(void **state)
 
 static void test_set_text(void **state)
 {
-	(void)state;
 	struct rp_idset set;
 	char buf[64];
 	assert_int_equal(rp_idset_parse(&set, "0,2,4,6,8,10,12,14", RP_CPUS_MAX), 0);
@@ -285,7 +272,6 @@ static void test_set_text(void **state)
 
 static void test_service(void **state)
 {
-	(void)state;
 	static const int one = 1, two = 2;
 	static const struct modhost_service list[] = {{"a/1", &one}, {"a/2", &two}, {NULL, NULL}};
 	assert_ptr_equal(modhost_service(list, "a/1"), &one);
@@ -299,7 +285,6 @@ static void test_service(void **state)
 
 static void test_line(void **state)
 {
-	(void)state;
 	struct line l = {0};
 	line_say(&l, "a ");
 	line_number(&l, 0);
@@ -313,7 +298,6 @@ static void test_line(void **state)
 
 static void test_line_is_cut(void **state)
 {
-	(void)state;
 	struct line l = {0};
 	for (unsigned i = 0; i < LINE_MAX_BYTES; i++)
 		line_say(&l, "ab");

@@ -68,7 +68,6 @@ static void check(enum hints_policy policy, uint32_t n_nodes, const char *first,
 
 static void test_merge(void **state)
 {
-	(void)state;
 	static const struct {
 		uint32_t n_nodes;
 		const char *first, *second, *best, *single; /* single NULL: not said */
@@ -127,7 +126,6 @@ static void check_numeric(const char *first, const char *second, const char *exp
 
 static void test_numeric(void **state)
 {
-	(void)state;
 	check_numeric("", "0P", "refused");
 	check_numeric(NULL, "0P", "anyP 0P");
 	check_numeric(NULL, NULL, "anyP anyP");
@@ -141,7 +139,6 @@ static void test_numeric(void **state)
 /* Devices beside aligned CPUs and memory: as many preferred ones as can be, then the smallest. */
 static void test_numeric_others(void **state)
 {
-	(void)state;
 	const struct hint cpus[] = {{1, true}, {2, true}, {3, false}};
 	const struct hint device[] = {{3, false}, {2, true}};
 	const struct hints three[] = {{cpus, 3, true}, {cpus, 3, true}, {device, 2, false}};
@@ -155,7 +152,6 @@ static void test_numeric_others(void **state)
 
 static void test_masks(void **state)
 {
-	(void)state;
 	uint64_t masks[HINTS_MAX];
 	assert_int_equal(hints_masks(0, 1, masks), 0);
 	assert_int_equal(hints_masks(0xa, 0, masks), 3);
@@ -212,7 +208,6 @@ static uint64_t any_of(uint64_t nodes)
 /* Checks topologies with few and with many nodes, which use different algorithms. */
 static void test_random(void **state)
 {
-	(void)state;
 	static const uint64_t machines[] = {0x3, 0xff, 0xa5, 0xfff, 0xffff, 0xff00ff00ff0f};
 	srand(1);
 	for (uint32_t round = 0; round < 6000; round++) {
@@ -234,7 +229,6 @@ static void test_random(void **state)
 /* Checks that requests at every limit are answered. The test does not measure time. */
 static void test_large(void **state)
 {
-	(void)state;
 	static struct hint list[HINTS_MAX];
 	uint64_t masks[HINTS_MAX];
 	struct hints resources[HINTS_RESOURCES_MAX];
@@ -267,7 +261,6 @@ static uint32_t fill(struct hint *list, unsigned seed, struct hint last)
 /* Checks that a hint that all resources prefer is found at any position in the lists. */
 static void test_preferred_past_the_bound(void **state)
 {
-	(void)state;
 	static struct hint lists[HINTS_RESOURCES_MAX][HINTS_MAX];
 	const struct hint common = {UINT64_C(3) << 62, true}, any = {HINTS_ANY, true};
 	struct hints resources[HINTS_RESOURCES_MAX];

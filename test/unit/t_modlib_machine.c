@@ -69,7 +69,6 @@ static const struct {
 
 static void test_growing(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof growths / sizeof growths[0]; i++) {
 		struct bench b;
 		struct rp_idset own, free, set;
@@ -90,7 +89,6 @@ static void test_growing(void **state)
 
 static void test_machine(void **state)
 {
-	(void)state;
 	struct bench b;
 	struct rp_idset set, from;
 	open_bench(&b, &laptop);
@@ -114,7 +112,6 @@ static void test_machine(void **state)
 /* Checks a host with less information: no cores, no caches, no nodes. */
 static void test_machine_without_levels(void **state)
 {
-	(void)state;
 	struct bench b;
 	b.f = fake_host_new(&n4c16);
 	assert_int_equal(modhost_init(&b.h, fake_rp_host(b.f), MODHOST_POLICY), 0);
@@ -133,7 +130,6 @@ static void test_machine_without_levels(void **state)
 
 static void test_machine_without_cpus(void **state)
 {
-	(void)state;
 	const struct fake_machine none = {.cores = 2, .offline = "0-1"};
 	struct modhost h;
 	struct machine *m = NULL;
@@ -146,7 +142,6 @@ static void test_machine_without_cpus(void **state)
 
 static void test_machine_dies(void **state)
 {
-	(void)state;
 	struct bench b;
 	struct rp_idset set, from;
 	open_bench(&b, &dies);
@@ -164,7 +159,6 @@ static void test_machine_dies(void **state)
 
 static void test_owners(void **state)
 {
-	(void)state;
 	struct owners *l = calloc(1, sizeof *l);
 	struct rp_idset set;
 	assert_non_null(l);
@@ -194,7 +188,6 @@ static void test_owners(void **state)
 /* CPUs that several use are free when the last one leaves. */
 static void test_joined(void **state)
 {
-	(void)state;
 	struct owners *o = calloc(1, sizeof *o);
 	struct rp_idset one, two, set;
 	assert_non_null(o);
@@ -323,7 +316,6 @@ static void test_packing(void **state)
 	static const struct fake_machine *const machines[] = {&n4c16, &small, &laptop, &smt4,
 							      &plain};
 	unsigned seed = (unsigned)time(NULL);
-	(void)state;
 	print_message("seed %u\n", seed);
 	srand(seed);
 	for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {

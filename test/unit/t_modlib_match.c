@@ -17,7 +17,6 @@
 
 static void test_globs(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *pattern, *text;
 		bool matches;
@@ -76,7 +75,6 @@ static void test_globs(void **state)
 
 static void test_expressions(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *text;
 		int holds; /* -1: refused */
@@ -151,7 +149,6 @@ static void test_expressions(void **state)
 
 static void test_texts(void **state)
 {
-	(void)state;
 	static const char *const bad[] = {"${", "$", "${}", "}", "a{b", "${a$b}", "$a}", "${a"};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		assert_non_null(match_check_text(bad[i]));

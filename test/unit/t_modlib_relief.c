@@ -113,7 +113,6 @@ static int64_t apply(const struct question *q, const struct relief_move *moves, 
 static void test_against_everything(void **state)
 {
 	struct seed seed = seed_begin();
-	(void)state;
 	for (int run = 0; run < RUNS; run++) {
 		struct question q;
 		struct relief_move moves[RELIEF_MOVES_MAX], again[RELIEF_MOVES_MAX];
@@ -143,7 +142,6 @@ static void test_ranks(void **state)
 	struct relief_item items[21];
 	struct relief_move moves[RELIEF_MOVES_MAX];
 	uint32_t unit = 9;
-	(void)state;
 	for (uint32_t i = 0; i < 20; i++)
 		items[i] = (struct relief_item){.size = 1, .allowed = UINT64_MAX};
 	items[20] = (struct relief_item){.size = 4, .allowed = UINT64_MAX};
@@ -185,7 +183,6 @@ static bool accept_some(void *ctx, uint64_t key, struct relief_item *ret)
 
 static bool accept_all(void *ctx, uint64_t key, struct relief_item *ret)
 {
-	(void)ctx;
 	ret->cost = (int64_t)(key % 7);
 	return true;
 }
@@ -206,7 +203,6 @@ static void test_offers(void **state)
 {
 	static struct relief_question q;
 	struct offered o = {.n = 40};
-	(void)state;
 	for (uint32_t i = 0; i < 40; i++)
 		o.sizes[i] = 1 + (i >= 20) + (i == 39);
 	q = (struct relief_question){.n_units = 2,
@@ -235,7 +231,6 @@ static void test_late_refusals(void **state)
 {
 	static struct relief_question late, early;
 	struct offered o = {.n = RELIEF_CANDIDATES_MAX};
-	(void)state;
 	for (uint32_t i = 0; i < o.n; i++)
 		o.sizes[i] = 1 + i % 4;
 	late = (struct relief_question){.n_units = 2,
@@ -264,7 +259,6 @@ static void test_bounds(void **state)
 	struct relief_item items[RELIEF_ITEMS_MAX + 1];
 	struct relief_move moves[RELIEF_MOVES_MAX];
 	uint32_t unit = 0;
-	(void)state;
 	/* Everything is full, and a great many could move if it were not. */
 	for (uint32_t i = 0; i <= RELIEF_ITEMS_MAX; i++)
 		items[i] = (struct relief_item){

@@ -29,7 +29,6 @@ static void test_random(void **state)
 	void *model[N_KEYS] = {0};
 	char values[N_STEPS];
 	uint64_t seed = 1;
-	(void)state;
 	assert_null(table_get(&t, 1));
 	table_del(&t, 1);
 	for (uint32_t i = 0; i < N_STEPS; i++) {
@@ -58,7 +57,6 @@ static void test_walk(void **state)
 {
 	struct table t = {0};
 	uint32_t *value, seen[N_KEYS] = {0}, n = 0;
-	(void)state;
 	for (uint64_t key = 1; key < N_KEYS; key++) {
 		value = table_make(&t, key, sizeof *value);
 		assert_non_null(value);
@@ -90,7 +88,6 @@ static void test_room(void **state)
 {
 	struct table t = {0};
 	char value;
-	(void)state;
 	assert_int_equal(table_reserve(&t, 1000), 0);
 	const struct table_slot *slots = t.slots;
 	for (uint64_t key = 0; key < 1000; key++)

@@ -15,7 +15,6 @@ static void test_labels(void **state)
 {
 	struct text t = {0};
 	struct rp_idset set;
-	(void)state;
 	assert_string_equal(text_of(&t), "");
 	rp_idset_clear(&set);
 	rp_idset_add_range(&set, 0, 3);
@@ -38,7 +37,6 @@ static void test_bytes(void **state)
 	struct bytes b = {0};
 	struct rp_idset set, read;
 	uint32_t n = 5, got;
-	(void)state;
 	rp_idset_clear(&set);
 	rp_idset_add(&set, 70);
 	assert_int_equal(bytes_put(&b, &n, sizeof n), 0);
@@ -62,7 +60,6 @@ static void test_bytes_in_a_buffer(void **state)
 {
 	char buffer[12];
 	struct bytes b = BYTES_IN(buffer);
-	(void)state;
 	bytes_put_u16(&b, 3);
 	bytes_put_u32(&b, 70000);
 	bytes_put_text(&b, "five5");

@@ -264,7 +264,6 @@ static bool run(const struct subject *s, unsigned at, bool rest, const char *fre
 static void run_all(const struct subject *s)
 {
 #ifdef SANITIZED
-	(void)s;
 	(void)run;
 	(void)fresh_zones;
 	(void)new_host;
@@ -291,7 +290,6 @@ static void test_static(void **state)
 		.config = "{reservedResources: {cpu: \"cpuset:0\"}}",
 		.other = "{reservedResources: {cpu: \"cpuset:0\"}, cpuManagerPolicyOptions: "
 			 "{distribute-cpus-across-numa: \"true\"}}"};
-	(void)state;
 	run_all(&s);
 }
 
@@ -309,7 +307,6 @@ static void test_topology_aware(void **state)
 			"irq-affinity.resource-policy.nri.io={claim: [\"*eth*\"]}",
 			"resource-policy.nri.io/affinity={c3: [c1]}",
 		}};
-	(void)state;
 	run_all(&s);
 }
 
@@ -333,7 +330,6 @@ static void test_balloons(void **state)
 			NULL,
 			"balloon.balloons.resource-policy.nri.io=c",
 		}};
-	(void)state;
 	run_all(&s);
 }
 
@@ -347,7 +343,6 @@ static void test_topology_aware_pct(void **state)
 		.config = "{reservedResources: {cpu: \"cpuset:0\"}, sharedPoolCPUClass: lo, "
 			  "defaultExclusiveCPUClass: hi, " CLASSES "}",
 		.other = "{reservedResources: {cpu: \"cpuset:0-1\"}}"};
-	(void)state;
 	run_all(&s);
 }
 
@@ -368,7 +363,6 @@ static void test_balloons_pct(void **state)
 			"balloon.balloons.resource-policy.nri.io=a",
 			"balloon.balloons.resource-policy.nri.io=b",
 		}};
-	(void)state;
 	run_all(&s);
 }
 

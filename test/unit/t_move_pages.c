@@ -37,7 +37,6 @@ static int64_t move(uint64_t n, const int32_t *to)
 
 static int setup(void **state)
 {
-	(void)state;
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	memory = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		      0);
@@ -52,7 +51,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	return munmap(memory, PAGES * page);
 }
 
@@ -67,7 +65,6 @@ static bool has_numa(int64_t r)
 
 static void test_where(void **state)
 {
-	(void)state;
 	int64_t r = move(PAGES, NULL);
 	if (!has_numa(r))
 		return;
@@ -79,7 +76,6 @@ static void test_where(void **state)
 
 static void test_to_where_they_are(void **state)
 {
-	(void)state;
 	int64_t r = move(PAGES, NULL);
 	if (!has_numa(r))
 		return;
@@ -90,7 +86,6 @@ static void test_to_where_they_are(void **state)
 
 static void test_a_page_that_is_gone(void **state)
 {
-	(void)state;
 	assert_int_equal(madvise(pages[GONE], page, MADV_DONTNEED), 0);
 	int64_t r = move(PAGES, NULL);
 	if (!has_numa(r))
@@ -102,7 +97,6 @@ static void test_a_page_that_is_gone(void **state)
 
 static void test_a_node_that_is_not_there(void **state)
 {
-	(void)state;
 	int64_t r = move(PAGES, NULL);
 	if (!has_numa(r))
 		return;
@@ -113,7 +107,6 @@ static void test_a_node_that_is_not_there(void **state)
 
 static void test_another_root(void **state)
 {
-	(void)state;
 	root.real = false;
 	int64_t r = move(PAGES, NULL);
 	root.real = true;

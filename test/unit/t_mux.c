@@ -78,7 +78,6 @@ static struct buf sample(void)
 
 static void test_rx_two_pieces(void **state)
 {
-	(void)state;
 	struct buf b = sample();
 	for (size_t cut = 0; cut <= buf_len(&b); cut++) {
 		void *f = NULL;
@@ -96,7 +95,6 @@ static void test_rx_two_pieces(void **state)
 
 static void test_rx_small_pieces(void **state)
 {
-	(void)state;
 	struct buf b = sample();
 	for (size_t piece = 1; piece < 12; piece++) {
 		void *f = NULL;
@@ -265,7 +263,6 @@ static void send_and_read(size_t n_data, size_t first_max, bool suits_go)
 
 static void test_tx_suits_go(void **state)
 {
-	(void)state;
 	static const size_t edges[] = {0,
 				       4096 - 10,
 				       4096,
@@ -290,7 +287,6 @@ static void test_tx_suits_go(void **state)
 /* Checks that the model finds the errors that a Go peer finds. */
 static void test_model_refuses(void **state)
 {
-	(void)state;
 	send_and_read(4086, SIZE_MAX, true);
 	send_and_read(4087, SIZE_MAX, false);
 	send_and_read(100000, 5000, false);
@@ -299,7 +295,6 @@ static void test_model_refuses(void **state)
 
 static void test_tx_bytes(void **state)
 {
-	(void)state;
 	struct buf out = BUF_INIT;
 	memcpy(mux_begin(&out, 5, 3), "abcde", 5);
 	mux_end(&out, 1, 5, 3);
@@ -315,7 +310,6 @@ static void test_tx_bytes(void **state)
 
 static void test_tx_no_memory(void **state)
 {
-	(void)state;
 	struct buf out = BUF_INIT;
 	assert_null(mux_begin(&out, SIZE_MAX / 2, 4096));
 	buf_fini(&out);

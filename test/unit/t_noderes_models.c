@@ -43,7 +43,6 @@ static struct buf written(const struct models *m)
 static void test_decay(void **state)
 {
 	struct models m = {0};
-	(void)state;
 	for (int64_t t = 0; t < DAY; t += 60)
 		train(&m, "u1", t < DAY - 2 * HOUR ? 500 : 2000, 100 * MIB, t);
 	peak_is(&m, "u1", 2000, 2150);
@@ -56,7 +55,6 @@ static void test_decay(void **state)
 static void test_unseen_are_forgotten(void **state)
 {
 	struct models m = {0};
-	(void)state;
 	train(&m, "old", 100, MIB, 1000);
 	train(&m, "new", 100, MIB, 5000);
 	models_forget(&m, 5000 - 1800);
@@ -68,7 +66,6 @@ static void test_unseen_are_forgotten(void **state)
 static void test_restart(void **state)
 {
 	struct models m = {0}, again = {0};
-	(void)state;
 	for (int64_t t = 0; t < DAY; t += 60)
 		train(&m, "a.b-c_1", 100 + t / 100, t * 10000, t);
 	train(&m, "__node__", 7000, 900 * MIB, DAY);
@@ -94,7 +91,6 @@ static void test_clock_that_was_ahead(void **state)
 {
 	struct models m = {0}, again = {0};
 	const int64_t ahead = INT64_C(3650) * DAY;
-	(void)state;
 	for (int64_t t = 0; t < DAY; t += 60)
 		train(&m, "u1", 4000, MIB, ahead + t);
 	struct buf text = written(&m);
@@ -129,7 +125,6 @@ static void test_bad_files(void **state)
 		{"nri-rp predictions 1\nmodel a 1\ncpu 0 0\nmemory 0 0\nmodel a 1\n", "line 6", 1},
 		{"nri-rp predictions 1\nmodel ä 1\ncpu 0 0\nmemory 0 0\n", "line 3", 0},
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct models m = {0};
 		struct err err = ERR_INIT;
@@ -146,7 +141,6 @@ static void test_bounds(void **state)
 	struct models m = {0};
 	const int64_t sample[RP_NR_AMOUNTS] = {1, 1};
 	char name[MODEL_NAME_MAX + 1];
-	(void)state;
 	assert_int_equal(models_train(&m, "", sample, 1), -E2BIG);
 	assert_int_equal(models_train(&m, "a b", sample, 1), -EINVAL);
 	assert_int_equal(models_train(&m, "a\nmodel", sample, 1), -EINVAL);

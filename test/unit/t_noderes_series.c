@@ -35,7 +35,6 @@ static void test_aggregates(void **state)
 	static const int64_t system[RP_NR_STATISTICS] = {15, 15, 19, 19, 19};
 	struct aggregates a = {.n = 0};
 	struct rp_nr_aggregated found;
-	(void)state;
 	assert_false(aggregate_over(&a, 0, 60000, &found));
 	for (int64_t i = 1; i <= 20; i++) {
 		struct aggregate_point p = {
@@ -73,7 +72,6 @@ static void test_window(void **state)
 {
 	struct series s = {0};
 	int64_t mcpu, memory;
-	(void)state;
 	put(&s, 100, 0, 10);
 	assert_false(series_average(&s, 100000, 60000, &mcpu, &memory));
 	put(&s, 160, 60, 20);
@@ -89,7 +87,6 @@ static void test_counter_that_began_anew(void **state)
 {
 	struct series s = {0};
 	int64_t mcpu, memory;
-	(void)state;
 	put(&s, 1, 1000, 5);
 	put(&s, 2, 1001, 5);
 	put(&s, 3, 0, 5);
@@ -104,7 +101,6 @@ static void test_clock_that_jumps(void **state)
 {
 	struct series s = {0};
 	int64_t mcpu, memory;
-	(void)state;
 	put(&s, 1000, 10, 5);
 	put(&s, 1060, 70, 5);
 	put(&s, 100, 71, 7); /* the clock goes back: earlier readings are dropped */
@@ -126,7 +122,6 @@ static void test_ring(void **state)
 {
 	struct series s = {0};
 	const uint64_t window_s = 60;
-	(void)state;
 	for (uint64_t i = 1; i <= 1000; i++)
 		put(&s, i, 2 * i, (int64_t)i);
 	assert_int_equal(s.n, SERIES_READINGS);
@@ -141,7 +136,6 @@ static void test_rates(void **state)
 {
 	struct series s = {0};
 	struct series_rate rates[SERIES_READINGS];
-	(void)state;
 	put(&s, 100, 0, 10);
 	assert_int_equal(series_rates(&s, 100000, 60000, rates), 0);
 	put(&s, 115, 15, 20);
@@ -158,7 +152,6 @@ static void test_files(void **state)
 {
 	uint64_t cpu;
 	int64_t used;
-	(void)state;
 	assert_int_equal(series_parse_stat("cpu  1 2 3 400 500 6 7 800 0 0\n", 100, &cpu), 0);
 	assert_int_equal(cpu, UINT64_C(190000000));
 	assert_int_equal(series_parse_stat("cpu  1 2 3\n", 100, &cpu), -EINVAL);

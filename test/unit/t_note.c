@@ -145,7 +145,6 @@ static void make_good(void)
 
 static int setup(void **state)
 {
-	(void)state;
 	make_good();
 	return 0;
 }
@@ -185,7 +184,6 @@ static int check(const struct note_facts *facts, unsigned flags)
 
 static void test_good(void **state)
 {
-	(void)state;
 	struct note_facts f;
 	assert_int_equal(parse_size(&good, sizeof good, &f), 0);
 	assert_string_equal(f.note.name, "mine");
@@ -203,7 +201,6 @@ static void test_good(void **state)
 /* Checks that no prefix of a valid file is accepted or read past its end. */
 static void test_truncated(void **state)
 {
-	(void)state;
 	struct note_facts f;
 	for (size_t size = 0; size < sizeof good; size++) {
 		int r = parse_size(&good, size, &f);
@@ -214,7 +211,6 @@ static void test_truncated(void **state)
 
 static void test_ident(void **state)
 {
-	(void)state;
 	struct image im = good;
 	struct note_facts f;
 	assert_int_equal(parse_size(&good, 8, &f), -ENOEXEC);
@@ -233,7 +229,6 @@ static void test_ident(void **state)
 
 static void test_header(void **state)
 {
-	(void)state;
 	struct image im = good;
 	im.header.e_machine = good.header.e_machine == EM_AARCH64 ? EM_X86_64 : EM_AARCH64;
 	refused(&im, -ENOEXEC,
@@ -261,7 +256,6 @@ static void test_header(void **state)
 
 static void test_notes_missing(void **state)
 {
-	(void)state;
 	struct image im = good;
 	im.note_segment.p_type = PT_NULL;
 	refused(&im, -ENOMSG, "no nri-rp note");
@@ -278,7 +272,6 @@ static void test_notes_missing(void **state)
 
 static void test_notes_damaged(void **state)
 {
-	(void)state;
 	struct image im = good;
 	im.build_id.head.n_namesz = UINT32_MAX;
 	refused(&im, -EBADMSG, "a note would end past its segment");
@@ -308,7 +301,6 @@ static void test_notes_damaged(void **state)
 /* Checks a segment that ends within a note's padding, as some linkers write it. */
 static void test_note_padding(void **state)
 {
-	(void)state;
 	struct image im = good;
 	struct note_facts f;
 	im.build_id.head.n_descsz = 18;
@@ -329,7 +321,6 @@ static void test_note_padding(void **state)
 
 static void test_build_id_cut(void **state)
 {
-	(void)state;
 	struct image im = good;
 	struct note_facts f;
 	/* The build id's note takes the place of both. */
@@ -347,7 +338,6 @@ static void test_build_id_cut(void **state)
 
 static void test_sections(void **state)
 {
-	(void)state;
 	struct image im = good;
 	struct note_facts f, g;
 	im.note_segment.p_type = PT_NULL;
@@ -375,7 +365,6 @@ static void test_sections(void **state)
 
 static void test_several_notes(void **state)
 {
-	(void)state;
 	struct image im = good;
 	struct note_facts f;
 	im.note_segment.p_filesz = AT(hash) - AT(build_id);
@@ -403,7 +392,6 @@ static void test_several_notes(void **state)
 
 static void test_dynamic(void **state)
 {
-	(void)state;
 	struct image im = good;
 	im.dynamic_segment.p_type = PT_NULL;
 	refused(&im, -ENOEXEC, "no dynamic section");
@@ -431,7 +419,6 @@ static void test_dynamic(void **state)
 
 static void test_dynamic_endless(void **state)
 {
-	(void)state;
 	size_t size = sizeof good + (NOTE_DYNAMIC_MAX + 1) * sizeof(Elf64_Dyn);
 	_free_ struct image *im = malloc(size);
 	struct note_facts f;
@@ -445,7 +432,6 @@ static void test_dynamic_endless(void **state)
 
 static void test_symbols_damaged(void **state)
 {
-	(void)state;
 	struct image im = good;
 	set_dynamic(&im, DT_SYMENT, 16);
 	refused(&im, -EBADMSG, "unknown size");
@@ -470,7 +456,6 @@ static void test_symbols_damaged(void **state)
 
 static void test_gnu_hash_damaged(void **state)
 {
-	(void)state;
 	struct image im = good;
 	set_dynamic(&im, DT_GNU_HASH, sizeof im);
 	refused(&im, -EBADMSG, "the symbol hash table");
@@ -498,7 +483,6 @@ static void test_gnu_hash_damaged(void **state)
  * module. */
 static void test_symbol(void **state)
 {
-	(void)state;
 	static const Elf64_Sym bad[] = {
 		{.st_name = 1,
 		 .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
@@ -554,7 +538,6 @@ static void test_symbol(void **state)
 
 static void test_facts(void **state)
 {
-	(void)state;
 	struct image im = good;
 	struct note_facts f;
 	im.stack.p_flags |= PF_X;
@@ -587,7 +570,6 @@ static void check_refuses(const struct note_facts *f, unsigned flags, int code, 
 
 static void test_check(void **state)
 {
-	(void)state;
 	struct note_facts f, base;
 	assert_int_equal(parse_size(&good, sizeof good, &base), 0);
 	f = base;
@@ -629,7 +611,6 @@ static void test_check(void **state)
 
 static void test_names(void **state)
 {
-	(void)state;
 	static const char *const fine[] = {"a", "0", "topology-aware", "a-",
 					   "abcdefghijklmnopqrstuvwxyz01234"};
 	static const char *const bad[] = {"",	      "-a",   "A",
@@ -662,7 +643,6 @@ ssize_t pread(int fd, void *buf, size_t size, off_t at)
 
 static void test_reading(void **state)
 {
-	(void)state;
 	struct note_facts f;
 	char path[] = "/tmp/t_note-XXXXXX";
 	_close_ int fd = mkstemp(path);
@@ -701,7 +681,6 @@ static int read_module(const char *name, struct note_facts *f)
 
 static void test_compiled(void **state)
 {
-	(void)state;
 	struct note_facts f;
 	assert_int_equal(read_module("good", &f), 0);
 	assert_string_equal(f.note.name, "good");
@@ -723,7 +702,6 @@ static void test_compiled(void **state)
 
 static void test_files(void **state)
 {
-	(void)state;
 	struct note_facts f;
 	assert_int_equal(read_path("/proc/self", &f), -ENOEXEC);
 	assert_non_null(strstr(last.text, "not a regular file"));
@@ -741,7 +719,6 @@ static void test_files(void **state)
 
 static void test_unreadable(void **state)
 {
-	(void)state;
 	struct note_facts f;
 	char path[] = "/tmp/t_note-XXXXXX";
 	_close_ int fd = mkstemp(path);

@@ -205,7 +205,6 @@ static void test_resources(void **state)
 		{DIFF_CPUS | DIFF_MEMS | DIFF_MEM_LIMIT, "cpus=1-3 mems=0 limit=1099511627776"},
 		{DIFF_SHARES | DIFF_QUOTA | DIFF_PERIOD, "shares=1024 quota=-1 period=100000"},
 	};
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct ctr ctr = ctr_with(NULL, NULL);
 		const struct reply reply = {.created = &ctr, .created_fields = cases[i].fields};
@@ -229,7 +228,6 @@ static void test_classes(void **state)
 		{"gold", "fast", RP_TAKES_BLOCKIO_CLASS, "rdt=gold"},
 		{"gold", "fast", RP_TAKES_RDT_CLASS | RP_TAKES_BLOCKIO_CLASS, ""},
 	};
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct ctr ctr = ctr_with(cases[i].rdt, cases[i].blockio);
 		const struct reply reply = {.created = &ctr, .taken = cases[i].taken};
@@ -316,7 +314,6 @@ static void test_extras(void **state)
 		 "swap:-1 huge:2MB=4194304 huge:1GB=0"},
 		{{{.field = EXTRA_CDI, .key = "x.org/gpu=0", .text = ""}}, "cdi:x.org/gpu=0"},
 	};
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct ctr ctr = ctr_with(NULL, NULL);
 		struct extras x = {.list = (struct extra *)(uintptr_t)cases[i].extras};
@@ -333,7 +330,6 @@ static void test_args(void **state)
 	struct ctr ctr = ctr_with(NULL, NULL);
 	const struct extras x = {.args = args, .n_args = 3};
 	struct reply reply = {.created = &ctr, .extras = &x};
-	(void)state;
 	expect_adjustment(&reply, "arg:/bin/db arg:--threads arg:");
 }
 
@@ -341,7 +337,6 @@ static void test_data_folder(void **state)
 {
 	struct ctr ctr = ctr_with(NULL, NULL);
 	struct reply reply = {.created = &ctr, .data_dir = true};
-	(void)state;
 	(void)snprintf(reply.data_path, sizeof reply.data_path, "/run/nri-rp/data/c1");
 	expect_adjustment(&reply, "mount:bind,/run/nri-rp/data/c1,/.nri-resource-policy,bind,"
 				  "rslave,ro");
@@ -373,7 +368,6 @@ static void test_updates(void **state)
 				       .values = {.mem_limit = 4096, .cpus = &cpus}}};
 	struct arena *a = arena_new(4096, ARENA_MAX);
 	struct text t = {.n = 0}, batch = {.n = 0};
-	(void)state;
 	two.id = (char *)(uintptr_t) "c2";
 	Nri__ContainerUpdate **updates = encode_updates(a, list, 2, true);
 	assert_non_null(updates);
@@ -409,7 +403,6 @@ static void test_abilities(void **state)
 		{"nri-rp-bridge/cri", "1.0", "v0.12.2", 3 | RP_RUNTIME_CAN_SWAP},
 		{"nri-rp-bridge/cgroups", "1.0", "v0.12.2", RP_RUNTIME_CREATION_IS_LATE},
 	};
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++)
 		if (runtime_flags(cases[i].name, cases[i].version, cases[i].nri) != cases[i].flags)
 			fail_msg("%s %s", cases[i].name, cases[i].version);
@@ -478,7 +471,6 @@ static void test_memory_may_end_anywhere(void **state)
 			    .extras = &all_extras,
 			    .data_dir = true},
 		     classes = {.created = &ctr};
-	(void)state;
 	(void)snprintf(all.data_path, sizeof all.data_path, "/run/nri-rp/data/c1");
 	oom_each(adjust, &all);
 	oom_each(classes_alone, &classes);

@@ -9,7 +9,6 @@
 
 static void test_connect(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	const struct runtime_state *s = pipeline_runtime(r->w->p);
 	assert_string_equal(r->plugin, "07-tested");
@@ -22,7 +21,6 @@ static void test_connect(void **state)
 
 static void test_waits_for_the_runtime(void **state)
 {
-	(void)state;
 	struct runtime *r = runtime_new(false);
 	start_plugin(r, -1);
 	assert_false(pipeline_runtime(r->w->p)->connected);
@@ -35,13 +33,11 @@ static void test_waits_for_the_runtime(void **state)
 
 static bool connected_again(struct world *w, void *arg)
 {
-	(void)w;
 	return ((struct runtime *)arg)->n_connections >= 2 && is_registered(w, arg);
 }
 
 static void test_comes_back(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	r->trunk = trunk_free(r->trunk);
 	world_until(r->w, connected_again, r);
@@ -56,7 +52,6 @@ static void test_comes_back(void **state)
 /* Checks that a connection to the first socket is not used for another one. */
 static void test_another_address(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	struct nri_config other = r->nri->cfg;
 	other.socket = "/nowhere/nri.sock";
@@ -70,7 +65,6 @@ static void test_another_address(void **state)
 
 static void test_registration_refused(void **state)
 {
-	(void)state;
 	struct runtime *r = runtime_new(true);
 	r->refuse = true;
 	start_plugin(r, -1);
@@ -82,7 +76,6 @@ static void test_registration_refused(void **state)
 
 static void test_configure_comes_first(void **state)
 {
-	(void)state;
 	struct runtime *r = runtime_new(true);
 	r->configure_first = r->mute = true;
 	start_plugin(r, -1);
@@ -97,7 +90,6 @@ static void test_configure_comes_first(void **state)
 
 static bool is_orphaned(struct world *w, void *arg)
 {
-	(void)w;
 	return ((struct runtime *)arg)->n_orphaned > 0;
 }
 
@@ -109,7 +101,6 @@ static int set_runtime(struct runtime *r, const char *socket, const char *name, 
 
 static void test_launched_by_the_runtime(void **state)
 {
-	(void)state;
 	int fds[2];
 	struct runtime *r = runtime_new(false);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
@@ -130,7 +121,6 @@ static void test_launched_by_the_runtime(void **state)
 
 static void test_another_socket(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	assert_int_equal(set_runtime(r, r->socket, "tested", 7), 0);
 	assert_true(pipeline_runtime(r->w->p)->connected);
@@ -144,7 +134,6 @@ static void test_another_socket(void **state)
 
 static void test_create(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	struct objects o;
 	describe(&o, "a",
@@ -185,7 +174,6 @@ static void test_create(void **state)
 
 static void test_create_with_details(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	struct objects o;
 	describe(&o, "a", "cpus 2-3");
@@ -227,7 +215,6 @@ static void test_create_with_details(void **state)
 
 static void test_others_in_reply(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	struct objects o;
 	create_named(r, "a", "cpus 0-3");
@@ -243,7 +230,6 @@ static void test_others_in_reply(void **state)
 
 static void test_life(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	struct objects o;
 	describe(&o, "a", "cpus 0-3");
@@ -283,7 +269,6 @@ static void test_life(void **state)
 
 static void test_refusals(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	struct objects o;
 	describe(&o, "a", "fail 28 no room");
@@ -316,7 +301,6 @@ static void test_refusals(void **state)
 
 static void test_state_change(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	struct objects o;
 	describe(&o, "a", "cpus 0-3");
@@ -362,7 +346,6 @@ static const ProtobufCMessage *garbage(void)
 
 static void test_nonsense(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	static const char *const methods[] = {"CreateContainer", "StateChange", "Configure",
 					      "Synchronize", "RunPodSandbox"};
@@ -392,7 +375,6 @@ static void test_nonsense(void **state)
 
 static void test_sync_in_parts(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	struct objects a, b;
 	create_named(r, "old", "cpus 9");
@@ -441,7 +423,6 @@ static void test_sync_in_parts(void **state)
 /* Checks that the plugin reconnects after a late answer, as a runtime may stop calling it. */
 static void test_late_answer(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	struct objects o;
 	describe(&o, "a", "cpus 0-3");
@@ -472,7 +453,6 @@ static void test_late_answer(void **state)
 
 static void test_updates(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	create_named(r, "a", "cpus 0-3; arm 1 10");
 	world_configure(r->w, PUPPET "puppet: {timer: 'on c; cpus 5'}\n");
@@ -487,7 +467,6 @@ static void test_updates(void **state)
 
 static void test_failing_update(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	create_named(r, "a", "cpus 0-3");
 	r->fail_updates = true;
@@ -502,7 +481,6 @@ static void test_failing_update(void **state)
 
 static void test_connection_lost_with_updates(void **state)
 {
-	(void)state;
 	struct runtime *r = connected();
 	create_named(r, "a", "cpus 0-3");
 	r->drop_on_update = true;

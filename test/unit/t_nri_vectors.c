@@ -69,12 +69,10 @@ struct end {
 
 static void on_output(void *arg)
 {
-	(void)arg;
 }
 
 static void on_failed(int error, void *arg)
 {
-	(void)arg;
 	fail_msg("%d", error);
 }
 
@@ -165,7 +163,6 @@ static void runtime_handler(struct rpc_request *req, void *arg)
 
 static void test_register(void **state)
 {
-	(void)state;
 	struct end plugin, runtime;
 	end_open(&plugin, MUX_CONN_RUNTIME, 0, NULL);
 	end_open(&runtime, MUX_CONN_RUNTIME, 0, runtime_handler);
@@ -254,7 +251,6 @@ static void plugin_handler(struct rpc_request *req, void *arg)
 
 static void test_configure(void **state)
 {
-	(void)state;
 	struct end plugin, runtime;
 	end_open(&plugin, MUX_CONN_PLUGIN, 0, plugin_handler);
 	FEED(&plugin, configure_request);
@@ -277,7 +273,6 @@ static void test_configure(void **state)
  * milliseconds. */
 static void test_configure_request(void **state)
 {
-	(void)state;
 	Nri__ConfigureRequest m = NRI__CONFIGURE_REQUEST__INIT;
 	m.runtime_name = (char *)"containerd";
 	m.runtime_version = (char *)"v2.3.0";
@@ -297,7 +292,6 @@ static void test_configure_request(void **state)
 
 static void test_create(void **state)
 {
-	(void)state;
 	struct end plugin, runtime;
 	end_open(&plugin, MUX_CONN_PLUGIN, 0, plugin_handler);
 	feed_request(&plugin, 7, "CreateContainer");
@@ -326,7 +320,6 @@ static void test_create(void **state)
 
 static void test_unknown_method(void **state)
 {
-	(void)state;
 	struct end plugin, runtime;
 	end_open(&plugin, MUX_CONN_PLUGIN, 0, plugin_handler);
 	feed_request(&plugin, 5, "Foo");
@@ -344,7 +337,6 @@ static void test_unknown_method(void **state)
 
 static void test_negative_number(void **state)
 {
-	(void)state;
 	static const uint8_t want[] = {0x12, 0x0b, 0x08, 0xff, 0xff, 0xff, 0xff,
 				       0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
 	Nri__OptionalInt64 quota = NRI__OPTIONAL_INT64__INIT;
@@ -364,7 +356,6 @@ static void test_negative_number(void **state)
 /* Checks that wrappers distinguish "not set" and "zero". */
 static void test_wrappers(void **state)
 {
-	(void)state;
 	static const uint8_t zero[] = {0x0a, 0x00};
 	Nri__LinuxCPU *cpu = nri__linux_cpu__unpack(NULL, sizeof zero, zero);
 	assert_non_null(cpu);
@@ -378,7 +369,6 @@ static void test_wrappers(void **state)
 /* Checks repeated numbers, packed or one by one, and fields of a newer NRI, which are skipped. */
 static void test_packed_and_unknown(void **state)
 {
-	(void)state;
 	static const uint8_t packed[] = {0x1a, 3, 1, 2, 3};
 	static const uint8_t apart[] = {0x18, 1, 0x18, 2, 0xfa, 0x3e, 2, 'h', 'i', 0x18, 3};
 	const struct {
@@ -524,7 +514,6 @@ static void there_and_back(const ProtobufCMessageDescriptor *d, struct arena *ar
 
 static void test_all_messages(void **state)
 {
-	(void)state;
 	struct arena *arena = arena_new(64u << 10, 16u << 20);
 	assert_non_null(arena);
 	for (unsigned i = 0; i < sizeof messages / sizeof *messages; i++)
@@ -535,7 +524,6 @@ static void test_all_messages(void **state)
 /* Checks that small input that would need much memory ends at the arena's limit. */
 static void test_arena_limit(void **state)
 {
-	(void)state;
 	const size_t n = 1u << 20;
 	uint8_t *bytes = malloc(n);
 	for (size_t i = 0; i < n; i += 2) {

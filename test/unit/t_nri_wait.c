@@ -41,8 +41,6 @@ static int ask_all(void *arg)
 
 static void pod_ended(void *arg, const char *ns, const char *name)
 {
-	(void)ns;
-	(void)name;
 	((struct asking *)arg)->n_ended++;
 }
 
@@ -114,7 +112,6 @@ static void send_run(struct asking *a, struct request_sent *s, const char *name,
 
 static bool is_done(struct world *w, void *arg)
 {
-	(void)w;
 	return ((struct request_sent *)arg)->done;
 }
 
@@ -125,13 +122,11 @@ static void await(struct asking *a, struct request_sent *s)
 
 static bool has_asked(struct world *w, void *arg)
 {
-	(void)w;
 	return ((struct asking *)arg)->n_pods > 0;
 }
 
 static bool is_waiting(struct world *w, void *arg)
 {
-	(void)w;
 	return ((struct runtime *)arg)->nri->held;
 }
 
@@ -148,7 +143,6 @@ static void tell(struct asking *a, unsigned i)
 static void test_without_devices_nothing_waits(void **state)
 {
 	struct runtime *r = connected();
-	(void)state;
 	assert_false(pipeline_devices_are_on(r->w->p));
 	create_named(r, "a", "cpus 1");
 	assert_false(r->nri->held || r->nri->waiting);
@@ -161,7 +155,6 @@ static void test_a_creation_waits_for_the_answer(void **state)
 	struct asking a;
 	struct runtime *r = asking_runtime(&a);
 	struct request_sent run, create;
-	(void)state;
 	send_run(&a, &run, "run", "a");
 	await(&a, &run); /* answered at once, and requests the devices of the pod */
 	assert_int_equal(a.n_pods, 1);
@@ -190,7 +183,6 @@ static void test_a_pod_that_nobody_told_of_is_asked_for(void **state)
 	struct asking a;
 	struct runtime *r = asking_runtime(&a);
 	struct request_sent create;
-	(void)state;
 	send_create(&a, &create, "create", "a", "cpus 1");
 	world_until(r->w, has_asked, &a);
 	tell(&a, 0);
@@ -206,7 +198,6 @@ static void test_later_requests_stay_behind(void **state)
 	struct request_sent create, run, stop, other, last;
 	Nri__StopContainerRequest m = NRI__STOP_CONTAINER_REQUEST__INIT;
 	struct objects o;
-	(void)state;
 	send_create(&a, &create, "create-a", "a", "cpus 1");
 	world_until(r->w, is_waiting, r);
 	send_run(&a, &run, "run-b", "b");
@@ -236,7 +227,6 @@ static void test_no_answer_is_waited_for_only_so_long(void **state)
 	struct asking a;
 	struct runtime *r = asking_runtime(&a);
 	struct request_sent first, second;
-	(void)state;
 	send_create(&a, &first, "first", "a", "cpus 1");
 	send_create(&a, &second, "second", "b", "cpus 2");
 	await(&a, &first);
@@ -279,13 +269,11 @@ static void end_by_error(struct pipeline *p, struct asking *a)
 
 static void end_by_agent(struct pipeline *p, struct asking *a)
 {
-	(void)a;
 	pipeline_devices_reachable(p, false, "the agent disconnected");
 }
 
 static void end_by_configuration(struct pipeline *p, struct asking *a)
 {
-	(void)a;
 	pipeline_devices_off(p);
 }
 
@@ -297,7 +285,6 @@ static void test_what_ends_the_waiting(void **state)
 	} rows[] = {{end_by_error, "the kubelet is on holiday"},
 		    {end_by_agent, "the agent disconnected"},
 		    {end_by_configuration, NULL}};
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct asking a;
 		struct runtime *r = asking_runtime(&a);
@@ -310,7 +297,6 @@ static void test_who_cannot_be_asked_is_not_waited_for(void **state)
 {
 	struct asking a;
 	struct runtime *r = asking_runtime(&a);
-	(void)state;
 	a.refuse = -ENOBUFS;
 	create_named(r, "a", "cpus 1");
 	pipeline_devices_reachable(r->w->p, false, "the agent disconnected");
@@ -325,7 +311,6 @@ static void test_a_connection_that_ends_takes_those_who_wait_with_it(void **stat
 	struct asking a;
 	struct runtime *r = asking_runtime(&a);
 	struct request_sent create, run;
-	(void)state;
 	send_create(&a, &create, "create", "a", "cpus 1");
 	world_until(r->w, is_waiting, r);
 	send_run(&a, &run, "run", "b");
@@ -346,7 +331,6 @@ static void test_the_front_end_may_end_while_somebody_waits(void **state)
 	struct asking a;
 	struct runtime *r = asking_runtime(&a);
 	struct request_sent create;
-	(void)state;
 	send_create(&a, &create, "create", "a", "cpus 1");
 	world_until(r->w, is_waiting, r);
 	runtime_free(r);
@@ -360,7 +344,6 @@ static void test_a_pod_that_ends_is_forgotten(void **state)
 	Nri__StopPodSandboxRequest m = NRI__STOP_POD_SANDBOX_REQUEST__INIT;
 	struct objects o;
 	struct devices_status s;
-	(void)state;
 	send_run(&a, &run, "run", "a");
 	await(&a, &run);
 	describe(&o, "a", NULL);
@@ -410,7 +393,6 @@ static void test_a_synchronization_waits_for_the_list(void **state)
 	struct asking a;
 	struct runtime *r = unsynchronized(&a);
 	struct request_sent sync, create;
-	(void)state;
 	send_sync(&a, &sync, "a");
 	world_until(r->w, is_waiting, r);
 	assert_int_equal(a.n_all, 1);
@@ -434,7 +416,6 @@ static void test_a_list_is_waited_for_only_so_long(void **state)
 	struct asking a;
 	struct runtime *r = unsynchronized(&a);
 	struct request_sent sync;
-	(void)state;
 	send_sync(&a, &sync, "a");
 	await(&a, &sync);
 	assert_int_equal(sync.error, 0);
@@ -455,7 +436,6 @@ static void test_parts_of_a_synchronization(void **state)
 	struct runtime *r = unsynchronized(&a);
 	struct request_sent first, sync;
 	struct objects o;
-	(void)state;
 	describe(&o, "b", "cpus 2");
 	Nri__PodSandbox *pods[] = {&o.pod};
 	m.pods = pods;
@@ -481,7 +461,6 @@ static void test_a_list_that_fails(void **state)
 	struct runtime *r = unsynchronized(&a);
 	struct request_sent sync;
 	struct devices_status s;
-	(void)state;
 	send_sync(&a, &sync, "a");
 	world_until(r->w, is_waiting, r);
 	pipeline_devices_not_listed(r->w->p, "no list today");

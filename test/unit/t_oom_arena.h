@@ -15,7 +15,6 @@ struct arena *arena_new(size_t block_size, size_t limit);
 
 struct arena *arena_new(size_t block_size, size_t limit)
 {
-	(void)block_size;
 	return arena_new_sized(0, limit);
 }
 

@@ -97,7 +97,6 @@ char *strndup(const char *s, size_t n)
 static int find_range(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	uintptr_t in = (uintptr_t)arg, start = UINTPTR_MAX, last = 0;
-	(void)size;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		if (p->p_type != PT_LOAD)

@@ -55,7 +55,6 @@ static void bytes_are_as_described(void **state)
 	RpStore__Needs needs = RP_STORE__NEEDS__INIT;
 	uint8_t room[100];
 	size_t len;
-	(void)state;
 	d.state = 2;
 	d.decided = &decided;
 	d.acked = &acked;
@@ -78,7 +77,6 @@ static void lengths_of_several_bytes(void **state)
 {
 	char text[70000];
 	RpStore__Values v = RP_STORE__VALUES__INIT;
-	(void)state;
 	v.cpus = text;
 	for (size_t n = 0; n < sizeof text; n = n < 130 ? n + 1 : n * 5) {
 		memset(text, 'x', n);
@@ -92,7 +90,6 @@ static void numbers_of_all_sizes(void **state)
 	static const int64_t values[] = {0,	    1,	       -1,	  63,	    64,
 					 -64,	    -65,       127,	  128,	    INT32_MAX,
 					 INT32_MIN, 1LL << 35, INT64_MAX, INT64_MIN};
-	(void)state;
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
 		RpStore__Values v = RP_STORE__VALUES__INIT; /* sint64 */
 		RpStore__Facts f = RP_STORE__FACTS__INIT; /* uint64, uint32 */
@@ -128,7 +125,6 @@ static void a_creation_with_everything(void **state)
 	Nri__KeyValue *env[] = {&kv, &none};
 	Nri__ContainerUpdate updates[300], *list[300];
 	char ids[300][8];
-	(void)state;
 	sched.policy = NRI__LINUX_SCHEDULER_POLICY__SCHED_FIFO;
 	sched.nice = -20;
 	sched.runtime = UINT64_MAX;
@@ -164,7 +160,6 @@ static void nothing_at_all(void **state)
 {
 	Nri__Empty empty = NRI__EMPTY__INIT;
 	size_t len = 7;
-	(void)state;
 	assert_int_equal(pack_backwards(&empty.base, NULL, 0, &len), 0);
 	assert_int_equal(len, 0);
 	assert_same(&empty.base);
@@ -176,7 +171,6 @@ static void what_is_not_known_is_left_to_others(void **state)
 	ProtobufCMessageUnknownField unknown = {99, PROTOBUF_C_WIRE_TYPE_VARINT, 1, data};
 	RpStore__Needs n = RP_STORE__NEEDS__INIT;
 	size_t len = 7;
-	(void)state;
 	n.base.n_unknown_fields = 1;
 	n.base.unknown_fields = &unknown;
 	assert_int_equal(pack_backwards(&n.base, room, sizeof room, &len), -ENOTSUP);

@@ -110,7 +110,6 @@ static void narrows(struct rig *r, const char *class, uint32_t n, const char *fr
 
 static void test_sequence(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 2);
 	fake_sst_put(r.f, "1", 2);
@@ -152,7 +151,6 @@ static void test_sequence(void **state)
 
 static void test_stop(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
 	cpuclass_stop(r.c); /* without any settings, the stop does nothing */
@@ -179,7 +177,6 @@ static void test_stop(void **state)
  * classes does not. */
 static void test_reconfigured(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
 	assert_int_equal(configure(&r, "[{name: hi, pctPriority: high}]", "0-7"), 0);
@@ -202,7 +199,6 @@ static void test_reconfigured(void **state)
  * starts, and the end of the daemon. */
 static void test_pending(void **state)
 {
-	(void)state;
 	struct rig r;
 	for (int stop = 0; stop < 2; stop++) {
 		rig_init(&r, four, 1);
@@ -234,7 +230,6 @@ static void test_pending(void **state)
 /* Checks that settings are not undone if another program has taken over Speed Select. */
 static void test_taken_over(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
 	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
@@ -251,7 +246,6 @@ static void test_taken_over(void **state)
  * over. */
 static void test_taken_over_then_reconfigured(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
 	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
@@ -284,7 +278,6 @@ static void tick(struct rig *r)
 /* Checks that failing settings are retried at growing intervals, and not with each container. */
 static void test_backed_off(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
 	fake_sst_fail(r.f, "tf", 5);
@@ -329,7 +322,6 @@ static void test_backed_off(void **state)
 /* Checks that the next change is the next attempt if there is no timer. */
 static void test_without_clock(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
 	cpuclass_retry(r.c, 0, NULL, NULL);
@@ -360,7 +352,6 @@ static void set_up_and_drop(struct rig *r, const char *fails, int32_t code)
  * Speed Select until then. */
 static void test_undo_tried_again(void **state)
 {
-	(void)state;
 	static const char *const steps[] = {"clos", "tf", "cp"};
 	struct rig r;
 	for (unsigned i = 0; i < 3; i++) {
@@ -397,7 +388,6 @@ static void test_undo_tried_again(void **state)
  * to CLOS 0. */
 static void test_undo_beside_others(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
 	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
@@ -422,7 +412,6 @@ static void test_undo_beside_others(void **state)
  * retry. A failure at the stop of the daemon is left too. */
 static void test_undo_given_up(void **state)
 {
-	(void)state;
 	struct rig r;
 	set_up_and_drop(&r, "tf", 1);
 	assert_non_null(strstr(fake_log(r.f), STAYS));
@@ -462,7 +451,6 @@ static void test_undo_given_up(void **state)
  * dropped. Settings that another program has taken over are not undone either. */
 static void test_undo_overtaken(void **state)
 {
-	(void)state;
 	struct rig r;
 	set_up_and_drop(&r, "tf", 5);
 	fake_sst_fail(r.f, NULL, 0);
@@ -489,7 +477,6 @@ static void test_undo_overtaken(void **state)
  * worker runs it. */
 static void test_undo_overtaken_at_work(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
 	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
@@ -514,7 +501,6 @@ static void test_undo_overtaken_at_work(void **state)
 
 static void test_frequencies(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
 	fake_file(r.f, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "4200000\n");
@@ -534,7 +520,6 @@ static void test_frequencies(void **state)
 
 static void test_refused(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
 	fake_sst_fail(r.f, "tf", 5);
@@ -574,7 +559,6 @@ static void test_refused(void **state)
 /* Settings that the firmware has locked are not tried again. */
 static void test_locked(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 1);
 	fake_sst_fail(r.f, "clos", 1);
@@ -595,7 +579,6 @@ static void test_locked(void **state)
 
 static void test_associated(void **state)
 {
-	(void)state;
 	struct rig r;
 	struct fake_punit on[2] = {four[0], four[1]};
 	rig_init(&r, on, 2);
@@ -620,7 +603,6 @@ static void test_associated(void **state)
 
 static void test_highest(void **state)
 {
-	(void)state;
 	struct rig r;
 	struct fake_punit on[2] = {four[0], four[1]};
 	on[0].enabled = RP_SST_CP | RP_SST_TF;
@@ -654,7 +636,6 @@ static void test_highest(void **state)
 
 static void test_hints(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 4);
 	assert_int_equal(configure(&r, HIGH_LOW, "0-15"), 0);
@@ -684,7 +665,6 @@ static void test_hints(void **state)
 /* CPUs that are in the CLOS already. */
 static void test_own_clos(void **state)
 {
-	(void)state;
 	struct rig r;
 	struct fake_punit on[2] = {four[0], four[1]};
 	rig_init(&r, on, 2);
@@ -703,7 +683,6 @@ static void test_own_clos(void **state)
 
 static void test_capacity(void **state)
 {
-	(void)state;
 	struct rig r;
 	rig_init(&r, four, 4);
 	assert_int_equal(configure(&r, HIGH_LOW, "2-14"), 0);
@@ -721,7 +700,6 @@ static void test_capacity(void **state)
 
 static void test_without(void **state)
 {
-	(void)state;
 	struct rig r;
 	struct pct_hints hints;
 	struct rp_idset from = set_of("0-3");
@@ -752,7 +730,6 @@ static void test_without(void **state)
 
 static void test_checks(void **state)
 {
-	(void)state;
 	static const char *const bad[] = {
 		"[{name: x, pctPriority: low, pctMinFreq: 3GHz, pctMaxFreq: 2GHz}]",
 		/* minFreq and maxFreq are the defaults of pctMinFreq and pctMaxFreq */
@@ -794,7 +771,6 @@ static void prios(const struct fake_punit *punits, uint32_t n, bool managed, con
 
 static void test_priorities(void **state)
 {
-	(void)state;
 	struct fake_punit on[4];
 	memcpy(on, four, sizeof on);
 	/* Supported is not in use. */

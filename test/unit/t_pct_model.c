@@ -353,7 +353,6 @@ static void associated(void)
 
 static void test_managed(void **state)
 {
-	(void)state;
 	for (unsigned i = 1; i <= N_MACHINES; i++) {
 		seed = i * UINT64_C(0x9e3779b97f4a7c15);
 		managed();
@@ -362,7 +361,6 @@ static void test_managed(void **state)
 
 static void test_associated(void **state)
 {
-	(void)state;
 	for (unsigned i = 1; i <= N_MACHINES; i++) {
 		seed = i * UINT64_C(0xd1342543de82ef95);
 		associated();

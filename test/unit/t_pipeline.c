@@ -143,7 +143,6 @@ static void test_losers_first(void **state)
 
 static void test_unmanaged(void **state)
 {
-	(void)state;
 	struct world *w = world_new(PUPPET "onPolicyError: unmanaged\n");
 	assert_int_equal(
 		box_create(w, &(struct box){.name = "a", .alloc = "cpus 1; fail 28 no room"}), 0);
@@ -400,7 +399,6 @@ static void test_stop(void **state)
 /* Checks that a container is released even if its policy refuses. */
 static void test_release_by_force(void **state)
 {
-	(void)state;
 	struct world *w = world_new(PUPPET "puppet: {resync: 1}\n");
 	log_set_level(LOG_ERROR);
 	box_run(w, &(struct box){
@@ -684,7 +682,6 @@ static void test_second_instance(void **state)
 
 static bool no_store_errors(struct world *w, void *arg)
 {
-	(void)arg;
 	return !store_pending(pipeline_store(w->p));
 }
 
@@ -798,7 +795,6 @@ static bool moved(struct world *w, void *arg)
 
 static void test_timer(void **state)
 {
-	(void)state;
 	struct world *w = world_new(PUPPET "puppet: {timer: 'on c; cpus 6-7'}\n");
 	box_run(w,
 		&(struct box){.name = "a", .alloc = "cpus 0-3; arm 1 20; arm 2 1000000; arm 2 0"});
@@ -809,7 +805,6 @@ static void test_timer(void **state)
 
 static void test_failing_timer(void **state)
 {
-	(void)state;
 	struct world *w =
 		world_new(PUPPET "puppet: {resync: 1, timer: 'on c; cpus 6-7; fail 22 no'}\n");
 	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3; arm 1 20", .sync = "cpus 1"});
@@ -822,13 +817,11 @@ static void test_failing_timer(void **state)
 
 static bool machine_told(struct world *w, void *arg)
 {
-	(void)arg;
 	return world_told(w, "went offline: 15");
 }
 
 static void test_machine_changes(void **state)
 {
-	(void)state;
 	struct world *w = world_new(PUPPET "puppet: {topology: 'on c; cpus 0-14'}\n");
 	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-15"});
 	tree_put(&w->tree, CPU "/online", "0-14\n");
@@ -842,7 +835,6 @@ static void test_machine_changes(void **state)
 
 static void test_machine_changes_badly(void **state)
 {
-	(void)state;
 	struct world *w = world_new(PUPPET "puppet: {topology: 'fail 22 too few'}\n");
 	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3"});
 	tree_put(&w->tree, CPU "/online", "0-14\n");

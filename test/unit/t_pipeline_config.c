@@ -179,8 +179,6 @@ static void answered_in_order(const struct reload_result *res, void *arg)
 
 static bool all_answered(struct world *w, void *arg)
 {
-	(void)w;
-	(void)arg;
 	return in_order.n == AT_ONCE;
 }
 
@@ -600,7 +598,6 @@ static uint64_t identity_of(const char *text, bool pushed)
 /* Files that differ in a flag, or whose CRC-32C is the same, are told apart. */
 static void test_identity(void **state)
 {
-	(void)state;
 	const char *one = "policy: none # ebblgkjwh", *other = "policy: none # gjunzdtpb";
 	assert_int_equal(crc32c(0, one, strlen(one)), crc32c(0, other, strlen(other)));
 	assert_true(identity_of(one, false) != identity_of(other, false));

@@ -122,7 +122,6 @@ static bool is_set(struct world *w, void *text)
 
 static int nothing(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 
@@ -133,7 +132,6 @@ static void note(void *arg, int result)
 
 static bool is_noted(struct world *w, void *arg)
 {
-	(void)w;
 	return *(bool *)arg;
 }
 

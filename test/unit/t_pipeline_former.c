@@ -31,7 +31,6 @@ static bool is_set_to(struct world *w, void *wanted)
 
 static bool is_idle(struct world *w, void *arg)
 {
-	(void)arg;
 	return worker_pending(w->p->env.worker) == 0;
 }
 
@@ -67,7 +66,6 @@ static void remove_box(struct world *w, const char *name)
 
 static void test_synchronized(void **state)
 {
-	(void)state;
 	struct world *w = second_life(PUPPET);
 	assert_true(is_set_to(w, set_value));
 	(void)boxes_sync(w, NULL, 0);
@@ -83,7 +81,6 @@ static void test_synchronized_late(void **state)
 		{.name = "a", .sync = "fail 22 no", .state = RP_STATE_RUNNING},
 		{.name = "b", .release = "fail 16 mine", .state = RP_STATE_RUNNING},
 	};
-	(void)state;
 	struct world *w = second_life(PUPPET "puppet: {resync: 1}\n");
 	(void)boxes_sync(w, boxes, 2);
 	assert_true(w->p->requests.sync_failed);
@@ -105,7 +102,6 @@ static void test_synchronized_at_the_second_attempt(void **state)
 	char script[256];
 	struct box box = {.name = "a", .sync = script, .state = RP_STATE_RUNNING};
 	struct pipeline_status status;
-	(void)state;
 	struct world *w = second_life(PUPPET "puppet: {resync: 1}\n");
 	(void)snprintf(script, sizeof script, "on c; cpus 3; late %s/first", w->tree.dir);
 	(void)boxes_sync(w, &box, 1);

@@ -329,7 +329,6 @@ static void test_deferred_from_a_reply(void **state)
 
 static bool verified(struct world *w, void *arg)
 {
-	(void)arg;
 	return !w->p->verify.n && !w->p->verify.running && !loop_timer_armed(w->p->verify.timer);
 }
 
@@ -395,7 +394,6 @@ static void test_verify_v1(void **state)
 
 static bool is_verifying(struct world *w, void *arg)
 {
-	(void)arg;
 	return w->p->verify.running || (!w->p->verify.n && !loop_timer_armed(w->p->verify.timer));
 }
 

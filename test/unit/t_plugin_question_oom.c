@@ -12,7 +12,6 @@ static int work(void *arg)
 	Grants__Grant grant = GRANTS__GRANT__INIT, *list[] = {&grant};
 	Grants__Grants has = GRANTS__GRANTS__INIT;
 	struct inquiry q = {.ctr = "c", .arena = arena_new(0, ARENA_MAX)};
-	(void)arg;
 	grant.resource = (char *)(uintptr_t) "example.com/nic";
 	grant.container = (char *)(uintptr_t) "c";
 	has.grants = list;
@@ -31,7 +30,6 @@ static int work(void *arg)
 static void test_memory_may_end_anywhere(void **state)
 {
 	struct plugins *plugins = &the_pipeline.wait.plugins;
-	(void)state;
 	plugins->list[plugins->n++] =
 		(struct plugin_desc){.resource = "example.com/nic", .pre_start = true};
 	oom_each(work, NULL);

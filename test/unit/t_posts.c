@@ -16,9 +16,6 @@
 
 static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
 {
-	(void)inst;
-	(void)txn;
-	(void)ev;
 	return 0;
 }
 

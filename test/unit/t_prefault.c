@@ -60,7 +60,6 @@ static void skip_unless_possible(void)
 
 static void test_pages_are_present(void **state)
 {
-	(void)state;
 	skip_unless_possible();
 	uint8_t *p = map_some();
 	assert_int_equal(n_resident(p, SIZE), 0);
@@ -71,7 +70,6 @@ static void test_pages_are_present(void **state)
 
 static void test_only_whole_pages_inside(void **state)
 {
-	(void)state;
 	skip_unless_possible();
 	uint8_t *p = map_some();
 	prefault(p + 1, SIZE / 2);
@@ -82,7 +80,6 @@ static void test_only_whole_pages_inside(void **state)
 
 static void test_little_is_left_alone(void **state)
 {
-	(void)state;
 	uint8_t *p = map_some();
 	prefault(p, PREFAULT_MIN - 1);
 	assert_int_equal(n_resident(p, SIZE), 0);
@@ -91,7 +88,6 @@ static void test_little_is_left_alone(void **state)
 
 static void test_content_stays(void **state)
 {
-	(void)state;
 	uint8_t *p = map_some();
 	for (size_t i = 0; i < SIZE; i += 2 * page_size())
 		p[i + 5] = (uint8_t)(i / page_size() + 1);
@@ -104,7 +100,6 @@ static void test_content_stays(void **state)
 /* Pages that are not writable are skipped silently. The caller sees the error when it writes. */
 static void test_refused_quietly(void **state)
 {
-	(void)state;
 	uint8_t *p = map_some();
 	assert_int_equal(mprotect(p, SIZE, PROT_NONE), 0);
 	prefault(p, SIZE);
@@ -131,7 +126,6 @@ static void free_all(void **pieces)
 static void test_heap_is_widened_once(void **state)
 {
 	static void *pieces[PIECES];
-	(void)state;
 #ifdef SANITIZED
 	skip(); /* another allocator */
 #endif
@@ -149,7 +143,6 @@ static void test_heap_is_widened_once(void **state)
 
 static void test_heap_gives_back_after_settling(void **state)
 {
-	(void)state;
 #ifdef SANITIZED
 	skip();
 #endif
@@ -163,7 +156,6 @@ static void test_heap_gives_back_after_settling(void **state)
 
 static void test_heap_of_absurd_size(void **state)
 {
-	(void)state;
 	uint8_t *before = sbrk(0);
 	heap_widen(SIZE_MAX);
 	assert_true((size_t)((uint8_t *)sbrk(0) - before) < (size_t)64 << 20);

@@ -21,7 +21,6 @@ static time_t now_s = 1000000;
 /* The clock of the policy, which only the test advances. */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret)
 {
-	(void)id;
 	*ret = (struct timespec){.tv_sec = now_s};
 	return 0;
 }
@@ -35,11 +34,6 @@ static const struct rp_policy *policy_of(struct fake_host *f)
 static int32_t ignore_pod_private(void *ctx, rp_txn txn, rp_pod pod, const void *data,
 				  uint32_t size)
 {
-	(void)ctx;
-	(void)txn;
-	(void)pod;
-	(void)data;
-	(void)size;
 	return 0;
 }
 
@@ -57,7 +51,6 @@ static void test_ramp_timer(void **state)
 	const struct rp_event due = {
 		.size = sizeof due, .type = RP_EVENT_TIMER, .cookie = RAMP_TIMER};
 	struct fake_host *f = fake_host_new(&n4c16);
-	(void)state;
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
 	struct rp_host_cache cache = *fake_instance(f)->h.cache;
 	cache.set_pod_private = ignore_pod_private;

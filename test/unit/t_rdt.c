@@ -591,7 +591,6 @@ static void test_each_change_fails(void **state)
 			break;
 		}
 	}
-	(void)state;
 }
 
 /* ---- monitoring ------------------------------------------------------------------------------ */
@@ -785,7 +784,6 @@ static void test_old_host(void **state)
 	assert_int_equal(rp_module_1.create(fake_rp_host(f), &inst), -RP_ENOTSUP);
 	fake_host_free(f);
 	assert_null(rp_module_1.service(NULL, "nri-rp.unknown/1"));
-	(void)state;
 }
 
 int main(void)

@@ -56,7 +56,6 @@ static void start(struct world *w, const char *of_c, const char *of_d)
 
 static void nothing(struct world *w)
 {
-	(void)w;
 }
 
 static void first_start(struct world *w)
@@ -219,7 +218,6 @@ static bool fail_nth(const void *scene, uint32_t n, int32_t code)
 
 static void test_each_change(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++)
 		ctl_fail_each(fail_nth, &scenes[i], scenes[i].name, scenes[i].n_changes);
 }

@@ -103,7 +103,6 @@ static void test_share(void **state)
 		{"", false, -RP_EINVAL, {0}},
 		{"half", false, -RP_EINVAL, {0}},
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct rdt_share s = {0};
 		if (rdt_share_parse(cases[i].text, cases[i].range, &s) != cases[i].result)
@@ -338,7 +337,6 @@ static void test_closids(void **state)
 
 static void test_equal(void **state)
 {
-	(void)state;
 	static const char want[] = "L3:0=ff;1=f\nMB:0=50;1=100\n";
 	assert_true(rdt_schemata_equal(want, want));
 	assert_true(rdt_schemata_equal("    MB:0= 50;1=100\n    L3:0=000ff;1=0000f\n", want));

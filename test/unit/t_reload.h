@@ -36,7 +36,6 @@ static inline void answered(const struct reload_result *res, void *arg)
 
 static inline bool is_answered(struct world *w, void *arg)
 {
-	(void)w;
 	return ((struct answer *)arg)->n > 0;
 }
 
@@ -52,7 +51,6 @@ static inline struct answer reload(struct world *w, const char *conf)
 
 static inline bool is_idle(struct world *w, void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < w->p->controllers.n; i++)
 		if (instance_jobs(w->p->controllers.list[i]->instance))
 			return false;

@@ -83,7 +83,6 @@ static void test_quantities(void **state)
 		{"just enough are idle", "0-3", "7-15", "3-15", "3-15", 4, true, "3", "4-6", 3},
 		{"none is needed", "0-1", "2-15", "0-15", "0-15", 2, true, "0-1", "", 0},
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		check(&all[i]);
 }
@@ -94,8 +93,6 @@ static unsigned n_warnings;
 
 static void count_warnings(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
-	(void)ctx;
-	(void)object;
 	assert_non_null(strstr(text, "are offline; they are reserved again when they are online"));
 	n_warnings += level == RP_LOG_WARNING;
 }
@@ -116,7 +113,6 @@ static void missing(const char *listed, bool hotplug, const char *gone, const ch
 
 static void test_lists(void **state)
 {
-	(void)state;
 	missing("", false, "", "0-15", "", "");
 	/* CPUs that were never reserved */
 	missing("", false, "1", "0,2-15", "1", "");
@@ -155,7 +151,6 @@ static void round_trip(const char *cpus, const char *listed)
 
 static void test_saved(void **state)
 {
-	(void)state;
 	round_trip("", "");
 	round_trip("0-1", "");
 	round_trip("", "0-1,63-64");
@@ -171,7 +166,6 @@ static void test_saved_by_others(void **state)
 	struct reserve_past past = {.cpus = set("0-1"), .listed = set("0-200")};
 	struct reserve_past back = {.cpus = set("9"), .listed = set("8")};
 	uint32_t size = reserve_save(&past, bytes);
-	(void)state;
 	/* cut off anywhere, and longer than it says */
 	for (uint32_t n = 0; n < size; n++) {
 		uint8_t *exact = malloc(n + 1);

@@ -494,7 +494,6 @@ static void test_answer_over_limit(void **state)
 
 static void test_numbers_used_up(void **state)
 {
-	(void)state;
 	struct pair p;
 	struct result a = {0}, b = {0};
 	end_open(&p.client, (struct rpc_config){.first_stream = 0xffffffff});
@@ -511,7 +510,6 @@ static void test_numbers_used_up(void **state)
 
 static void test_output_limits(void **state)
 {
-	(void)state;
 	struct end e;
 	struct result r = {0};
 	end_open(&e, (struct rpc_config){.calls_out_max = 40, .answers_out_max = 100});
@@ -668,7 +666,6 @@ static void feed(struct mux_rx *rx, struct end *e, const uint8_t *data, size_t n
 
 static void test_every_cut(void **state)
 {
-	(void)state;
 	struct buf stream = BUF_INIT, first_out = BUF_INIT;
 	make_stream(&stream);
 	for (size_t cut = 0; cut <= buf_len(&stream); cut++) {

@@ -36,7 +36,6 @@ static const char *version(const char *data, size_t len)
 
 static void test_found(void **state)
 {
-	(void)state;
 	assert_string_equal(VERSION("v1.1.5-0-gf19387a6"), "1.1.5");
 	assert_string_equal(VERSION("junk\0x86.64 9.9.9 v1.2.0-rc.3-12-gabc\0more"), "1.2.0");
 	assert_string_equal(VERSION("go1.19.8\0001.1.5+ds1"), "1.1.5");
@@ -45,7 +44,6 @@ static void test_found(void **state)
 
 static void test_not_found(void **state)
 {
-	(void)state;
 	static const char *const none[] = {
 		"",
 		".",
@@ -79,7 +77,6 @@ static void test_file(void **state)
 {
 	char path[] = "/tmp/t_runc-XXXXXX";
 	struct runc_version v;
-	(void)state;
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
 	assert_int_equal(runc_version_of(path, &v), -ENODATA);
@@ -101,7 +98,6 @@ static void test_bytes(void **state)
 		bool swaps;
 	} rows[] = {{{0, 9, 9}, true},	{{1, 0, 3}, true},  {{1, 1, 5}, true},
 		    {{1, 1, 6}, false}, {{1, 2, 0}, false}, {{2, 0, 0}, false}};
-	(void)state;
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
 		assert_int_equal(runc_swaps_bytes(&rows[i].v), rows[i].swaps);
 }
@@ -115,7 +111,6 @@ static void test_findings(void **state)
 	json_t *others =
 		json_pack("[{s:s, s:s}, {s:s, s:s}]", "check", "kubelet", "text", "driver systemd",
 			  "check", "cgroup", "text", "cgroup v2, driver cgroupfs");
-	(void)state;
 	assert_false(is_systemd(others));
 	assert_int_equal(json_object_set_new(json_array_get(others, 1), "text",
 					     json_string("cgroup v2, driver systemd")),

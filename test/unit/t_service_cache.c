@@ -416,8 +416,6 @@ static void test_foreign_calls_refused(void **state)
 
 static void foreign_ignored(struct instance *i, const char *function)
 {
-	(void)i;
-	(void)function;
 }
 
 /* Returns the exit status of a child in which another thread calls the host. */
@@ -470,16 +468,11 @@ static void test_foreign_thread(void **state)
 
 static int32_t ignore_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
 {
-	(void)inst;
-	(void)txn;
-	(void)ev;
 	return RP_IGNORED;
 }
 
 static void take_plan(struct rp_instance *inst, struct rp_plan *plan)
 {
-	(void)inst;
-	(void)plan;
 }
 
 /* Checks that starts which a policy ignores end with its next configuration, and that the result

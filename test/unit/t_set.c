@@ -159,7 +159,6 @@ static void step(void)
 
 static void test_model(void **state)
 {
-	(void)state;
 	seed = 20240229;
 	for (int i = 0; i < N_SETS; i++)
 		rp_idset_clear(&sets[i]);
@@ -178,7 +177,6 @@ static void check_parsed(const char *from, const char *text)
 
 static void test_parse_accepts(void **state)
 {
-	(void)state;
 	check_parsed("", "");
 	check_parsed("\n", "");
 	check_parsed("  \t", "");
@@ -206,7 +204,6 @@ static void test_parse_refuses(void **state)
 					  "all",  "1-2-3", "1,\n",
 					  "1/2",  "1-2/1", "99999999999999999999"};
 	struct rp_idset s;
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		if (rp_idset_parse(&s, bad[i], RP_CPUS_MAX) != -1)
 			fail_msg("\"%s\" was taken", bad[i]);
@@ -220,7 +217,6 @@ static void test_format_cuts(void **state)
 {
 	struct rp_idset s;
 	char buf[16];
-	(void)state;
 	assert_int_equal(rp_idset_parse(&s, "1-2,100,5000-6000,7000", RP_CPUS_MAX), 0);
 	for (uint32_t size = 0; size <= sizeof buf; size++) {
 		memset(buf, '#', sizeof buf);
@@ -237,7 +233,6 @@ static void test_longest_text(void **state)
 {
 	static char text[RP_IDSET_TEXT_MAX];
 	struct rp_idset s;
-	(void)state;
 	for (uint32_t pattern = 1; pattern < 64; pattern++) {
 		rp_idset_clear(&s);
 		for (uint32_t id = 0; id < RP_CPUS_MAX; id++)
@@ -252,7 +247,6 @@ static void test_borders(void **state)
 	struct rp_idset s;
 	/* The compiler must not know them: it would warn of what the checks rule out. */
 	volatile uint32_t beyond = RP_CPUS_MAX, huge = UINT32_MAX;
-	(void)state;
 	rp_idset_clear(&s);
 	rp_idset_add(&s, beyond);
 	rp_idset_add(&s, huge);
@@ -281,7 +275,6 @@ static void test_foreign_views(void **state)
 	struct rp_ids padded = {words, 3, 0}, tight = {one, 1, 0};
 	struct rp_ids large = {many, RP_IDSET_WORDS + 2, 0};
 	struct rp_idset s;
-	(void)state;
 	assert_true(rp_ids_equal(padded, tight));
 	rp_idset_copy(&s, padded);
 	assert_int_equal(s.nw, 1);

@@ -43,7 +43,6 @@ static void rests(struct instance *i, const char *path, const char *value)
 static void test_alone(void **state)
 {
 	struct place p;
-	(void)state;
 	begin(&p);
 	rests(&p.one, "/a", NULL);
 	s->drop(&p.one, "/a");
@@ -68,7 +67,6 @@ static void test_alone(void **state)
 static void test_together(void **state)
 {
 	struct place p;
-	(void)state;
 	begin(&p);
 	assert_int_equal(s->keep(&p.one, "/a", "2", "1"), 0);
 	assert_int_equal(s->keep(&p.other, "/a", "3", "2"), 0);
@@ -92,7 +90,6 @@ static void test_found(void **state)
 {
 	struct place p;
 	char buf[RP_SETTING_MAX] = "untouched";
-	(void)state;
 	begin(&p);
 	assert_int_equal(s->found(&p.one, "/a", buf, sizeof buf), -RP_ENOENT);
 	assert_string_equal(buf, "untouched");
@@ -116,7 +113,6 @@ static void test_bounds(void **state)
 {
 	struct place p;
 	char full[RP_SETTING_MAX + 1], small[3];
-	(void)state;
 	begin(&p);
 	memset(full, 'x', RP_SETTING_MAX);
 	full[RP_SETTING_MAX] = '\0';
@@ -137,7 +133,6 @@ static void test_trial(void **state)
 {
 	struct place p;
 	char buf[RP_SETTING_MAX];
-	(void)state;
 	begin(&p);
 	assert_int_equal(s->keep(&p.one, "/a", "2", "1"), 0);
 	p.env.trial = true;
@@ -184,7 +179,6 @@ static int keep_two(void *arg)
 static void test_out_of_memory(void **state)
 {
 	struct place p;
-	(void)state;
 	oom_each(keep_two, &p);
 }
 
@@ -246,7 +240,6 @@ static void is(struct life *l, const char *path, const char *wanted)
 static void test_adopted(void **state)
 {
 	struct life l;
-	(void)state;
 	first_life(&l);
 	tree_put(&l.tree, MAX_FILE, "3800000\n");
 	tree_put(&l.tree, MIN_FILE, "800000\n");
@@ -285,7 +278,6 @@ static void test_adopted(void **state)
 static void test_not_changed(void **state)
 {
 	struct life l;
-	(void)state;
 	first_life(&l);
 	tree_put(&l.tree, MAX_FILE, "3800000\n");
 	tree_put(&l.tree, MIN_FILE, "800000\n");
@@ -329,7 +321,6 @@ static void killed_with_a_setting(struct life *l)
 static void test_adopted_and_dropped(void **state)
 {
 	struct life l;
-	(void)state;
 	killed_with_a_setting(&l);
 	live(&l, "boot /");
 	assert_int_equal(s->keep(&l.place.one, MAX_FILE, "1000000", "2000000"), 0);
@@ -351,7 +342,6 @@ static void test_adopted_and_dropped(void **state)
 static void test_adopted_and_put_back(void **state)
 {
 	struct life l;
-	(void)state;
 	killed_with_a_setting(&l);
 	live(&l, "boot /");
 	set(&l, &l.place.one, MAX_FILE, "2000000");
@@ -374,7 +364,6 @@ static void test_adopted_and_put_back(void **state)
 static void test_adopted_and_put_back_by_one(void **state)
 {
 	struct life l;
-	(void)state;
 	killed_with_a_setting(&l);
 	live(&l, "boot /");
 	set(&l, &l.place.one, MAX_FILE, "2000000");
@@ -391,7 +380,6 @@ static void test_adopted_and_put_back_by_one(void **state)
 static void test_other_boot(void **state)
 {
 	struct life l;
-	(void)state;
 	killed_with_a_setting(&l);
 	live(&l, "other boot /");
 	assert_null(l.place.env.settings);
@@ -409,7 +397,6 @@ static void test_other_boot(void **state)
 static void test_not_there(void **state)
 {
 	struct life l;
-	(void)state;
 	first_life(&l);
 	tree_put(&l.tree, MAX_FILE, "3800000\n");
 	set(&l, &l.place.one, MAX_FILE, "2000000");
@@ -435,7 +422,6 @@ static void test_no_file(void **state)
 {
 	struct life l;
 	struct err err = ERR_INIT;
-	(void)state;
 	first_life(&l);
 	die(&l);
 	(void)snprintf(l.file, sizeof l.file, "%s/nowhere/settings", l.tree.dir);
@@ -454,7 +440,6 @@ static void test_file_comes_late(void **state)
 {
 	struct life l;
 	char folder[96];
-	(void)state;
 	first_life(&l);
 	die(&l);
 	tree_put(&l.tree, MAX_FILE, "3800000\n");
@@ -481,7 +466,6 @@ static void test_growth(void **state)
 {
 	struct life l;
 	struct stat st;
-	(void)state;
 	first_life(&l);
 	assert_int_equal(s->keep(&l.place.other, MIN_FILE, "2", "1"), 0);
 	for (unsigned i = 0; i < 40000; i++) {

@@ -21,7 +21,6 @@ static struct rp_instance {
 
 static int32_t do_nothing(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 
@@ -45,27 +44,20 @@ static void m_destroy(struct rp_instance *i)
 
 static int32_t m_prepare(struct rp_instance *i, rp_cfg cfg, struct rp_plan **ret)
 {
-	(void)i;
-	(void)cfg;
-	(void)ret;
 	return -RP_ENOTSUP;
 }
 
 static void m_plan(struct rp_instance *i, struct rp_plan *plan)
 {
-	(void)i;
-	(void)plan;
 }
 
 static int32_t m_start(struct rp_instance *i)
 {
-	(void)i;
 	return -RP_ENOTSUP;
 }
 
 static void m_stop(struct rp_instance *i)
 {
-	(void)i;
 }
 
 static const void *m_service(struct rp_instance *i, const char *id)
@@ -76,7 +68,6 @@ static const void *m_service(struct rp_instance *i, const char *id)
 							.abort = m_plan,
 							.start = m_start,
 							.stop = m_stop};
-	(void)i;
 	return strcmp(id, RP_CONTROLLER_1) == 0 ? &controller : NULL;
 }
 

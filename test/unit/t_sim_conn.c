@@ -9,7 +9,6 @@
 static void good_plugin(void **state)
 {
 	struct plugin p = node("{}");
-	(void)state;
 	start_active(&p);
 	assert_string_equal(p.registered, "yes");
 	assert_string_equal(p.calls, "Configure Synchronize ");
@@ -28,7 +27,6 @@ static void good_plugin(void **state)
 static void only_what_it_subscribes_to(void **state)
 {
 	struct plugin p = node("{}");
-	(void)state;
 	p.events = 1 << (NRI__EVENT__CREATE_CONTAINER - 1) | 1 << (NRI__EVENT__STOP_CONTAINER - 1);
 	start_active(&p);
 	assert_step(p.s, "{\"create\": {\"pod\": \"a\", \"containers\": [{\"name\": \"c\"}]}}");
@@ -40,7 +38,6 @@ static void only_what_it_subscribes_to(void **state)
 static void state_changes_before_0_12(void **state)
 {
 	struct plugin p = node("{\"nri\": \"0.9\"}");
-	(void)state;
 	start_active(&p);
 	assert_step(p.s, "{\"create\": {\"pod\": \"a\", \"containers\": [{\"name\": \"c\"}]}}");
 	assert_string_equal(p.calls, "Configure Synchronize StateChange CreateContainer "
@@ -51,7 +48,6 @@ static void state_changes_before_0_12(void **state)
 static void fallback_to_state_change(void **state)
 {
 	struct plugin p = node("{}");
-	(void)state;
 	p.no_methods = true;
 	start_active(&p);
 	assert_step(p.s, "{\"create\": {\"pod\": \"a\", \"containers\": [{\"name\": \"c\"}]}}");
@@ -70,7 +66,6 @@ static void wrong_registrations(void **state)
 		     {"test", "1", "two digits"},
 		     {"test", "100", "two digits"},
 		     {"test", "x1", "two digits"}};
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		struct plugin p = node("{}");
 		connect_plugin(&p);
@@ -83,7 +78,6 @@ static void wrong_registrations(void **state)
 static void registered_twice(void **state)
 {
 	struct plugin p = node("{}");
-	(void)state;
 	start_active(&p);
 	register_plugin(&p, "test", "10");
 	expect_lost(&p, "already registered");
@@ -93,7 +87,6 @@ static void registered_twice(void **state)
 static void says_nothing(void **state)
 {
 	struct plugin p = node("{\"registrationTimeout\": \"50ms\"}");
-	(void)state;
 	connect_plugin(&p);
 	expect_lost(&p, "does not register");
 	end(&p);
@@ -102,7 +95,6 @@ static void says_nothing(void **state)
 static void unknown_events(void **state)
 {
 	struct plugin p = node("{\"nri\": \"0.9\"}");
-	(void)state;
 	p.events = 0x3fff;
 	start_plugin(&p);
 	expect_lost(&p, "invalid plugin events: 0x3800");
@@ -112,7 +104,6 @@ static void unknown_events(void **state)
 static void garbled_configuration(void **state)
 {
 	struct plugin p = node("{}");
-	(void)state;
 	p.garbage = true;
 	start_plugin(&p);
 	expect_lost(&p, "Configure: undecodable");
@@ -122,7 +113,6 @@ static void garbled_configuration(void **state)
 static void late_synchronisation(void **state)
 {
 	struct plugin p = node("{\"requestTimeout\": \"500ms\"}");
-	(void)state;
 	p.silent = true;
 	start_plugin(&p);
 	expect_lost(&p, "Configure");
@@ -134,7 +124,6 @@ static void split_synchronisation(void **state)
 	static const char head[] = "{\"syncParts\": 1}";
 	static const char pods[] = "{\"existing\": [{\"pod\": \"a\", \"containers\": [{\"name\": "
 				   "\"c\"}, {\"name\": \"d\"}]}]}";
-	(void)state;
 	struct plugin p = node(head);
 	assert_step(p.s, pods);
 	start_active(&p);
@@ -158,7 +147,6 @@ static void wrong_calls(void **state)
 {
 	struct plugin p = node("{}");
 	Nri__Empty none = NRI__EMPTY__INIT;
-	(void)state;
 	start_active(&p);
 	call(&p, "nri.pkg.api.v1alpha1.Runtime", "Reboot", &none.base, on_updated);
 	assert_int_equal(sim_wait(p.s, is_updated, &p, WAIT_MS), 0);
@@ -181,7 +169,6 @@ static void fields_claimed_twice(void **state)
 	Nri__LinuxMemory limit = NRI__LINUX_MEMORY__INIT;
 	static const char *const fields[] = {"CPUs of",	     "memory nodes of", "CPU shares of",
 					     "CPU quota of", "CPU period of",	"memory limit of"};
-	(void)state;
 	limit.limit = &quota;
 	for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
 		struct update x, y;
@@ -218,7 +205,6 @@ static void keys_claimed_twice(void **state)
 	Nri__LinuxResources r = NRI__LINUX_RESOURCES__INIT;
 	Nri__LinuxContainerAdjustment l = NRI__LINUX_CONTAINER_ADJUSTMENT__INIT;
 	Nri__ContainerAdjustment a = NRI__CONTAINER_ADJUSTMENT__INIT;
-	(void)state;
 	a.lnx = &l;
 	assert_int_equal(check_adjustment(s, &a, &err), 0);
 	l.resources = &r;
@@ -251,7 +237,6 @@ static void answer_sets(struct plugin *p, struct rpc_request *req, const char *c
 	Nri__ContainerAdjustment a = NRI__CONTAINER_ADJUSTMENT__INIT;
 	Nri__LinuxContainerAdjustment l = NRI__LINUX_CONTAINER_ADJUSTMENT__INIT;
 	Nri__CreateContainerResponse out = NRI__CREATE_CONTAINER_RESPONSE__INIT;
-	(void)p;
 	(void)make_update(&x, "", cpus, mems);
 	l.resources = &x.r;
 	a.lnx = &l;
@@ -306,7 +291,6 @@ static void set_env_twice(struct plugin *p, struct rpc_request *req)
 	Nri__KeyValue *list[] = {&a, &b};
 	Nri__ContainerAdjustment adjust = NRI__CONTAINER_ADJUSTMENT__INIT;
 	Nri__CreateContainerResponse out = NRI__CREATE_CONTAINER_RESPONSE__INIT;
-	(void)p;
 	a.key = b.key = writable("K");
 	adjust.env = list;
 	adjust.n_env = 2;
@@ -328,7 +312,6 @@ static void refused_creations(void **state)
 		{update_twice, "set twice"},
 		{set_env_twice, "env \"K\" is set twice"},
 	};
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		struct plugin p = node("{}");
 		assert_step(p.s, "{\"existing\": [{\"pod\": \"old\", \"containers\": [{\"name\": "
@@ -348,7 +331,6 @@ static void refused_creations(void **state)
 static void errors_are_refusals(void **state)
 {
 	struct err err = ERR_INIT;
-	(void)state;
 	struct plugin p = node("{\"runtime\": \"cri-o\"}");
 	p.events = 1 << (NRI__EVENT__CREATE_CONTAINER - 1) | 1 << (NRI__EVENT__STOP_CONTAINER - 1);
 	start_active(&p);
@@ -367,7 +349,6 @@ static void errors_are_refusals(void **state)
 static void refused_pod(void **state)
 {
 	struct plugin p = node("{}");
-	(void)state;
 	start_active(&p);
 	p.error = "not today";
 	assert_int_equal(sim_step(p.s, create_c, NULL), -EPERM);
@@ -379,7 +360,6 @@ static void refused_pod(void **state)
 static void garbled_answers(void **state)
 {
 	struct plugin p = node("{}");
-	(void)state;
 	p.events = 1 << (NRI__EVENT__CREATE_CONTAINER - 1) | 1 << (NRI__EVENT__STOP_CONTAINER - 1) |
 		   1 << (NRI__EVENT__UPDATE_CONTAINER - 1);
 	start_active(&p);
@@ -392,7 +372,6 @@ static void garbled_answers(void **state)
 static void late_answer(void **state)
 {
 	struct plugin p = node("{\"requestTimeout\": \"500ms\"}");
-	(void)state;
 	p.events = 1 << (NRI__EVENT__CREATE_CONTAINER - 1);
 	start_active(&p);
 	p.silent = true;
@@ -426,7 +405,6 @@ static void adjust_everything(struct plugin *p, struct rpc_request *req)
 	Nri__LinuxContainerAdjustment l = NRI__LINUX_CONTAINER_ADJUSTMENT__INIT;
 	Nri__ContainerAdjustment a = NRI__CONTAINER_ADJUSTMENT__INIT;
 	Nri__CreateContainerResponse out = NRI__CREATE_CONTAINER_RESPONSE__INIT;
-	(void)p;
 	(void)make_update(&x, "", "1-2", "0");
 	env.key = writable("A");
 	env.value = writable("1");
@@ -473,7 +451,6 @@ static void adjustments_are_taken(void **state)
 				     "\"unified(c, 'memory.high') == 'max'\", "
 				     "\"oom_score_adj(c) == 500\", \"moves(c) == 0\"]}";
 	struct plugin p = node("{}");
-	(void)state;
 	start_active(&p);
 	p.create = adjust_everything;
 	assert_step(p.s, create);
@@ -510,7 +487,6 @@ static void updates_wait_for_the_lock(struct plugin *p, struct rpc_request *req)
 static void unsolicited(void **state)
 {
 	struct plugin p = node("{}");
-	(void)state;
 	assert_step(p.s,
 		    "{\"existing\": [{\"pod\": \"old\", \"containers\": [{\"name\": \"o\"}]}]}");
 	start_active(&p);
@@ -534,7 +510,6 @@ static void unsolicited(void **state)
 static void failing_updates(void **state)
 {
 	struct update x;
-	(void)state;
 	struct plugin p = node("{}");
 	assert_step(p.s,
 		    "{\"existing\": [{\"pod\": \"old\", \"containers\": [{\"name\": \"o\"}]}]}");
@@ -573,7 +548,6 @@ static void change_a_class(struct plugin *p, struct rpc_request *req)
 static void updates_in_stops(void **state)
 {
 	struct plugin p = node("{}");
-	(void)state;
 	assert_step(p.s,
 		    "{\"existing\": [{\"pod\": \"old\", \"containers\": [{\"name\": \"o\"}]}]}");
 	start_active(&p);
@@ -615,7 +589,6 @@ static void resizes(void **state)
 		"{\"update\": {\"container\": \"c\", \"cpu\": \"1/2\", \"memory\": \"1Mi\"}}";
 	struct plugin p = node("{}");
 	struct err err = ERR_INIT;
-	(void)state;
 	assert_step(p.s,
 		    "{\"existing\": [{\"pod\": \"old\", \"containers\": [{\"name\": \"o\"}]}]}");
 	start_active(&p);
@@ -642,7 +615,6 @@ static void plugin_goes(void **state)
 {
 	struct plugin p = node("{}");
 	struct err err = ERR_INIT;
-	(void)state;
 	start_active(&p);
 	p.trunk = trunk_free(p.trunk);
 	assert_step(p.s, create_c);
@@ -659,7 +631,6 @@ static void runtime_goes(void **state)
 {
 	struct plugin p = node("{}");
 	struct err err = ERR_INIT;
-	(void)state;
 	start_active(&p);
 	assert_step(p.s, "{\"runtime-stop\": null}");
 	assert_int_equal(sim_wait(p.s, is_lost, &p, WAIT_MS), 0);
@@ -677,7 +648,6 @@ static void no_daemon(void **state)
 	struct sim *s = sim_made("{}");
 	struct err err = ERR_INIT;
 	char text[64];
-	(void)state;
 	assert_int_equal(daemon_signal(s, 1, &err), -ESRCH);
 	assert_int_equal(sim_step(s, "{\"reload\": null}", &err), -ESRCH);
 	assert_true(sim_step(s, "{\"control\": {}}", &err) < 0);

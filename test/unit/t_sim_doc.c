@@ -24,7 +24,6 @@ static void check_dump(const char *yaml, const char *json)
 
 static void scalars(void **state)
 {
-	(void)state;
 	check_dump("{a: 1, b: -7, c: true, d: false}", "{\"a\":1,\"b\":-7,\"c\":true,\"d\":false}");
 	check_dump("{a: \"1\", b: 'true', c: 0-3}", "{\"a\":\"1\",\"b\":\"true\",\"c\":\"0-3\"}");
 	check_dump("{a: 0.12, b: 007, c: +1, d: 1e3}",
@@ -38,7 +37,6 @@ static void documents_and_places(void **state)
 {
 	char buf[64];
 	struct doc doc = parsed("a: 1\n---\nb:\n- one\n- {two: 2}\n");
-	(void)state;
 	assert_int_equal(json_array_size(doc.documents), 2);
 	const json_t *list = json_object_get(json_array_get(doc.documents, 1), "b");
 	assert_string_equal(doc_where(&doc, json_array_get(list, 1), buf, sizeof buf), "f.yaml:5");
@@ -49,7 +47,6 @@ static void documents_and_places(void **state)
 static void wrong_texts(void **state)
 {
 	static const char *const table[] = {"a: [", "{a: 1, a: 2}", "- 1", "\xff", "a: !!int 3"};
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		struct doc doc;
 		struct err err = ERR_INIT;
@@ -70,7 +67,6 @@ static void written_again(void **state)
 				   "  empty: {}\n  deep: {er: {still: [1, {k: v}]}}\n  text: "
 				   "\"two\\nlines: \\\"q\\\" \\u00e9\"\n  no: null\n";
 	struct buf out = BUF_INIT;
-	(void)state;
 	struct doc doc = parsed(text);
 	assert_int_equal(doc_write_yaml(json_array_get(doc.documents, 0), &out), 0);
 	struct doc again = parsed(buf_text(&out));
@@ -95,7 +91,6 @@ static void getters(void **state)
 	bool b;
 	const json_t *node;
 	char buf[ARG_NUMBER_MAX];
-	(void)state;
 	assert_int_equal(arg_text(map, "t", "-", &text, &err), 0);
 	assert_string_equal(text, "x");
 	assert_int_equal(arg_text(map, "none", "-", &text, &err), 0);
@@ -129,7 +124,6 @@ static void known_keys(void **state)
 {
 	struct err err = ERR_INIT;
 	_json_ json_t *map = sim_json("{\"containers\": 1, \"nmae\": 2}"), *list = sim_json("[]");
-	(void)state;
 	assert_int_equal(arg_check(map, "containers nmae", "pod", &err), 0);
 	assert_int_equal(arg_check(map, "containers name", "pod", &err), -EINVAL);
 	assert_string_equal(err.text, "pod: unknown key \"nmae\", did you mean \"name\"?");
@@ -141,7 +135,6 @@ static void known_keys(void **state)
 static void text_that_is_not_utf8(void **state)
 {
 	_json_ json_t *map = json_object();
-	(void)state;
 	doc_put_text(map, "k", "\xff\xfe");
 	assert_string_equal(json_string_value(json_object_get(map, "k")), "(not UTF-8)");
 }

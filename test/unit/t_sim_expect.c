@@ -5,7 +5,6 @@
 
 static int set_up(void **state)
 {
-	(void)state;
 	s = sim_made("{\"machine\": \"n4c16\"}");
 	assert_step(s, "{\"existing\": [{\"pod\": \"web\", \"containers\": ["
 		       "{\"name\": \"app\", \"cpu\": 2, \"memory\": \"1Mi\", \"cpus\": \"2-3\", "
@@ -27,7 +26,6 @@ static bool holds(const char *text)
 
 static void names(void **state)
 {
-	(void)state;
 	assert_true(holds("cpus(web/log-it) == 4-15"));
 	assert_true(holds("cpus(default/web/app) == 2-3"));
 	assert_true(holds("cpus(prod/web/app) == 8"));
@@ -39,7 +37,6 @@ static void names(void **state)
 
 static void truths(void **state)
 {
-	(void)state;
 	assert_true(holds("1"));
 	assert_false(holds("0"));
 	assert_true(holds("0-1"));
@@ -58,7 +55,6 @@ static void reasons(void **state)
 {
 	struct buf why = BUF_INIT;
 	bool ret;
-	(void)state;
 	assert_int_equal(expect_holds(s, "count(cpus(log-it)) == 3", &ret, &why, NULL), 0);
 	assert_false(ret);
 	assert_string_equal(buf_text(&why),
@@ -74,7 +70,6 @@ static void unknown_names(void **state)
 {
 	struct err err = ERR_INIT;
 	bool ret;
-	(void)state;
 	assert_int_equal(expect_holds(s, "cpus(gone) == 1", &ret, NULL, &err), -ENOENT);
 	assert_int_equal(expect_holds(s, "gone(app)", &ret, NULL, &err), -EINVAL);
 }
@@ -88,7 +83,6 @@ static void any_text(void **state)
 		"0-3",	"7",   "'t'", "\"",   "count",	 "disjoint", ",",    "online",
 		"<",	"\t",  "?",   "9999", "env",	 "node",     "union"};
 	unsigned n_errors = 0, n_words = sizeof words / sizeof *words;
-	(void)state;
 	srand(42);
 	for (unsigned i = 0; i < 20000; i++) {
 		char text[256] = "";
@@ -117,7 +111,6 @@ static void draw(bool colour, const json_t *before, struct out *out)
 static void machine_map(void **state)
 {
 	struct out out;
-	(void)state;
 	draw(false, NULL, &out);
 	const char *text = buf_text(&out.buf);
 	/* The daemon is not available, so exclusive CPUs are unknown. */

@@ -5,7 +5,6 @@
 
 static int set_up(void **state)
 {
-	(void)state;
 	s = sim_made("{\"machine\": \"n4c16\", \"files\": {\"proc/interrupts\": \"7: 1 disk\\n\"},"
 		     "\"cgroupFiles\": {\"cgroup.procs\": \"{pid}\\n\", \"blkio/blkio.weight\": "
 		     "\"500\"}}");
@@ -21,7 +20,6 @@ static bool holds(const char *text)
 
 static void files_of_the_machine(void **state)
 {
-	(void)state;
 	assert_true(holds("file('proc/interrupts') == '7: 1 disk'"));
 	assert_true(holds("file('/proc/interrupts') == '7: 1 disk'"));
 	assert_true(holds("'disk' in file('proc/interrupts')"));
@@ -40,7 +38,6 @@ static void files_of_the_machine(void **state)
 
 static void files_of_cpus(void **state)
 {
-	(void)state;
 	assert_step(s, "{\"files\": {\"sys/devices/system/cpu/cpu2/x\": \"a\", "
 		       "\"sys/devices/system/cpu/cpu3/x\": \"a\", "
 		       "\"sys/devices/system/cpu/cpu4/x\": \"b\"}}");
@@ -54,7 +51,6 @@ static void files_of_cpus(void **state)
 static void files_of_cgroups(void **state)
 {
 	char text[64];
-	(void)state;
 	(void)snprintf(text, sizeof text, "cgroup(app, 'cgroup.procs') == '%u'", s->ctrs->pid);
 	assert_true(holds(text));
 	assert_true(holds("cgroup(app, 'blkio/blkio.weight') == '500'"));
@@ -74,7 +70,6 @@ static void files_of_cgroups(void **state)
 
 static void what_was_given(void **state)
 {
-	(void)state;
 	_json_ json_t *nice = sim_json("{\"scheduler\": {\"nice\": 5, \"policy\": \"x\"}}");
 	assert_int_equal(json_object_update(s->ctrs->given, nice), 0);
 	assert_true(holds("given(app, 'scheduler/nice') == 5"));
@@ -85,7 +80,6 @@ static void what_was_given(void **state)
 
 static void links_of_the_machine(void **state)
 {
-	(void)state;
 	assert_step(s, "{\"files\": {\"sys/class/x/numa_node\": \"1\\n\"}}");
 	assert_step(s, "{\"links\": {\"sys/dev/block/8:0\": \"../../class/x\"}}");
 	assert_true(holds("file('/sys/dev/block/8:0/numa_node') == '1'"));
@@ -98,7 +92,6 @@ static void links_of_the_machine(void **state)
 static void what_is_exported(void **state)
 {
 	char dir[PATH_MAX + 8];
-	(void)state;
 	assert_true(holds("exported(app, 'SHARED_CPUS') == ''"));
 	(void)snprintf(dir, sizeof dir, "%s/data", s->root);
 	assert_step(s, "{\"files\": {\"data/resources.sh\": "

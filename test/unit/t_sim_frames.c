@@ -92,7 +92,6 @@ static void add_message(struct buf *b, uint32_t conn, uint32_t n, uint32_t strea
 static void small_messages(void **state)
 {
 	struct buf b = BUF_INIT;
-	(void)state;
 	add_message(&b, 2, 85, 1, REQUEST);
 	add_message(&b, 1, 0, 1, RESPONSE);
 	add_message(&b, 1, 1, 3, RESPONSE);
@@ -104,7 +103,6 @@ static void small_messages(void **state)
 static void large_messages(void **state)
 {
 	struct buf b = BUF_INIT;
-	(void)state;
 	/* 4096 bytes, then all the rest */
 	add_frame_head(&b, 1, 4096);
 	add_message_head(&b, 100000, 5, RESPONSE, 0);
@@ -124,7 +122,6 @@ static void large_messages(void **state)
 static void own_multiplexer(void **state)
 {
 	static const size_t sizes[] = {10, 11, 4095, 4096, 4097, 8192, 1 << 20, (4 << 20) + 10};
-	(void)state;
 	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		struct buf b = BUF_INIT;
 		uint8_t *at = mux_begin(&b, sizes[i], MUX_FIRST_FRAME_MAX);
@@ -146,7 +143,6 @@ static void own_multiplexer(void **state)
 static void wrong_frames(void **state)
 {
 	struct buf b = BUF_INIT;
-	(void)state;
 	add_frame_head(&b, 1, 0);
 	expect(&b, "an empty frame");
 	add_frame_head(&b, 3, 4);
@@ -161,7 +157,6 @@ static void wrong_frames(void **state)
 static void two_messages_in_a_frame(void **state)
 {
 	struct buf b = BUF_INIT;
-	(void)state;
 	add_frame_head(&b, 2, 2 * FRAMES_MESSAGE_HEAD);
 	add_message_head(&b, 0, 1, REQUEST, 0);
 	add_message_head(&b, 0, 3, REQUEST, 0);
@@ -171,7 +166,6 @@ static void two_messages_in_a_frame(void **state)
 static void too_many_frames(void **state)
 {
 	struct buf b = BUF_INIT;
-	(void)state;
 	add_frame_head(&b, 1, FRAMES_MESSAGE_HEAD);
 	add_message_head(&b, 20, 1, RESPONSE, 0);
 	add_frame_head(&b, 1, 10);
@@ -184,7 +178,6 @@ static void too_many_frames(void **state)
 static void wrong_messages(void **state)
 {
 	struct buf b = BUF_INIT;
-	(void)state;
 	add_frame_head(&b, 2, FRAMES_MESSAGE_HEAD);
 	add_message_head(&b, FRAMES_MESSAGE_MAX + 1, 1, REQUEST, 0);
 	expect(&b, "a message of 4194305 bytes");
@@ -200,7 +193,6 @@ static void wrong_messages(void **state)
 static void stream_numbers(void **state)
 {
 	struct buf b = BUF_INIT;
-	(void)state;
 	add_message(&b, 2, 0, 2, REQUEST);
 	expect(&b, "stream number 2 after 0");
 	add_message(&b, 2, 0, 5, REQUEST);

@@ -31,7 +31,6 @@ static void amounts(void **state)
 		 "\"1k\"}}",
 		 {1000, 3000, 1000, 1000}},
 	};
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		struct wants w = wants(table[i].spec);
 		assert_memory_equal(&w, &table[i].w, sizeof w);
@@ -50,7 +49,6 @@ static void wrong_amounts(void **state)
 		"{\"limits\": {\"disk\": \"1\"}}",
 		"{\"requests\": {\"cpu\": \"x\"}}",
 	};
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		struct wants w = {1, 2, 3, 4}, before = w;
 		struct err err = ERR_INIT;
@@ -65,7 +63,6 @@ static void classes(void **state)
 {
 	const struct wants none = {0}, whole = {1000, 1000, 64, 64}, part = {500, 1000, 64, 64},
 			   no_memory = {1000, 1000, 0, 0}, only_memory = {0, 0, 64, 0};
-	(void)state;
 	assert_int_equal(kubelet_qos(&none, 1), QOS_BEST_EFFORT);
 	assert_int_equal(kubelet_qos(NULL, 0), QOS_BEST_EFFORT);
 	assert_int_equal(kubelet_qos(&whole, 1), QOS_GUARANTEED);
@@ -92,7 +89,6 @@ static void numbers(void **state)
 		{256000, 256000, 262144, 25600000},
 		{512000, 512000, 262144, 51200000},
 	};
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		struct wants w = {table[i].cpu_request, table[i].cpu_limit, 0, 0};
 		assert_int_equal(kubelet_shares(&w), table[i].shares);
@@ -104,7 +100,6 @@ static void scores(void **state)
 {
 	const int64_t gib = 1 << 30;
 	const struct wants w = {0, 0, gib, 0}, little = {0, 0, 1, 0}, all = {0, 0, 8 * gib, 0};
-	(void)state;
 	assert_int_equal(kubelet_oom_score_adj(&w, QOS_GUARANTEED, false, 8 * gib), -997);
 	assert_int_equal(kubelet_oom_score_adj(&w, QOS_BURSTABLE, true, 8 * gib), -997);
 	assert_int_equal(kubelet_oom_score_adj(&w, QOS_BEST_EFFORT, false, 8 * gib), 1000);
@@ -131,7 +126,6 @@ static void cgroups(void **state)
 		{CGROUPS_FS, RUNTIME_CONTAINERD, QOS_GUARANTEED, "/kubepods/podu-1",
 		 "/kubepods/podu-1/c"},
 	};
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		char *parent = kubelet_cgroup_parent(table[i].driver, table[i].qos, "u-1");
 		char *path = kubelet_cgroups_path(table[i].driver, table[i].runtime, parent, "c");
@@ -151,7 +145,6 @@ static void cgroups(void **state)
 static void there_and_back(void **state)
 {
 	const int64_t capacity = INT64_C(8) << 30;
-	(void)state;
 	for (int64_t cpus = 1; cpus <= 600; cpus++) {
 		struct wants w = {cpus * 1000, cpus * 1000, 1 << 20, 1 << 20};
 		struct values v = {.shares = kubelet_shares(&w),

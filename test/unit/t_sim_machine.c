@@ -67,7 +67,6 @@ static void check_unit(const struct view *v, enum view_level level, uint32_t uni
 
 static void siblings_near_and_far(void **state)
 {
-	(void)state;
 	write_tree("\"n4c16\"", "near");
 	struct view v = view_of("near");
 	check_set(rp_ids_of(&v.online), "0-15");
@@ -91,7 +90,6 @@ static void siblings_near_and_far(void **state)
 
 static void kinds_and_caches(void **state)
 {
-	(void)state;
 	write_tree("\"laptop\"", "laptop");
 	struct view v = view_of("laptop");
 	assert_int_equal(v.n_units[VIEW_CORE], 12);
@@ -124,7 +122,6 @@ static void kinds_and_caches(void **state)
 
 static void memory_without_cpus(void **state)
 {
-	(void)state;
 	write_tree("\"hbm-cxl\"", "hbm");
 	struct view v = view_of("hbm");
 	check_set(rp_ids_of(&v.nodes), "0-5");
@@ -146,7 +143,6 @@ static void memory_without_cpus(void **state)
 static void hot_plug(void **state)
 {
 	struct rp_idset nodes;
-	(void)state;
 	write_tree("\"n4c16\"", "plug");
 	write_tree("{\"base\": \"n4c16\", \"offline\": \"3,8-11\"}", "plug");
 	struct view v = view_of("plug");
@@ -170,7 +166,6 @@ static void hot_plug(void **state)
 
 static void isolated(void **state)
 {
-	(void)state;
 	write_tree("\"isolated\"", "isolated");
 	struct view v = view_of("isolated");
 	check_set(rp_ids_of(&v.isolated), "12-15");
@@ -181,7 +176,6 @@ static void bases(void **state)
 {
 	struct machine m;
 	struct err err = ERR_INIT;
-	(void)state;
 	_json_ json_t *d = sim_json("{\"base\": \"isolated\", \"memory\": \"1Gi\"}");
 	assert_int_equal(machine_from(d, &m, &err), 0);
 	assert_int_equal(m.n_cpus, 16);
@@ -196,7 +190,6 @@ static void not_a_tree(void **state)
 {
 	struct view v;
 	struct err err = ERR_INIT;
-	(void)state;
 	assert_true(view_read("/nonexistent", &v, &err) < 0);
 	assert_true(view_read("/proc/self", &v, &err) < 0);
 	assert_non_null(strstr(err.text, "online"));
@@ -228,7 +221,6 @@ static void check_topology(const char *name)
 /* Checks that the topology reader reports no oddities of the shipped machines. */
 static void shipped_machines_are_good(void **state)
 {
-	(void)state;
 	assert_true(n_shipped_machines >= 9);
 	for (unsigned i = 0; i < n_shipped_machines; i++) {
 		char quoted[64];
@@ -246,7 +238,6 @@ static void all_are_shipped(void **state)
 {
 	unsigned n = 0;
 	DIR *d = opendir("conf/machines");
-	(void)state;
 	assert_non_null(d);
 	for (struct dirent *e; (e = readdir(d));) {
 		json_t *machine;
@@ -266,14 +257,12 @@ static void all_are_shipped(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	return mkdtemp(dir) ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	char command[64];
-	(void)state;
 	(void)snprintf(command, sizeof command, "rm -rf %s", dir);
 	return system(command);
 }

@@ -12,7 +12,6 @@ static struct sim *s;
 
 static inline int tear_down(void **state)
 {
-	(void)state;
 	sim_free(s);
 	return 0;
 }

@@ -145,8 +145,6 @@ static void on_updated(const struct rpc_result *result, void *arg)
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	struct plugin *p = arg;
-	(void)trunk;
-	(void)err;
 	p->lost = true;
 	sim_wake(p->s);
 }
@@ -187,13 +185,11 @@ static void ask_for_updates(struct plugin *p, Nri__ContainerUpdate **list, size_
 
 static bool is_lost(struct sim *s, void *arg)
 {
-	(void)s;
 	return ((const struct plugin *)arg)->lost;
 }
 
 static bool is_updated(struct sim *s, void *arg)
 {
-	(void)s;
 	return ((const struct plugin *)arg)->updated[0];
 }
 

@@ -328,7 +328,6 @@ static void test_client_huge_answer(void **state)
 
 static void on_request(struct rpc_request *req, void *arg)
 {
-	(void)arg;
 	if (str_eq(req->method, "Fail")) {
 		(void)rpc_reply_error(req, TTRPC_UNKNOWN, "as you like it");
 		return;
@@ -341,8 +340,6 @@ static void on_request(struct rpc_request *req, void *arg)
 
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
-	(void)trunk;
-	(void)err;
 	loop_stop(arg);
 }
 

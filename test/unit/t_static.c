@@ -8,7 +8,6 @@
 /* Containers without a change are not staged again. */
 static void test_work_follows_change(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, RESERVED_0);
 	for (int i = 0; i < 5; i++)
 		best_effort(f, "be");
@@ -37,7 +36,6 @@ static rp_ctr followed(struct fake_host *f, const char *name)
  * its sandbox is stopped. */
 static void test_followed_until_stopped(void **state)
 {
-	(void)state;
 	struct fake_host *f =
 		start(&n4c16, "{reservedResources: {cpu: \"cpuset:0\"}, followScheduler: true}");
 	rp_ctr be = best_effort(f, "be"), old = followed(f, "old");
@@ -63,7 +61,6 @@ static void test_followed_until_stopped(void **state)
 /* The CPUs that a scheduler chose are not refused for a request of the pod that is unknown. */
 static void test_followed_without_request(void **state)
 {
-	(void)state;
 	struct fake_host *f =
 		start(&n4c16, "{reservedResources: {cpu: \"cpuset:0\"}, followScheduler: true}");
 	rp_ctr c = followed(f, "c");
@@ -77,7 +74,6 @@ static void test_followed_without_request(void **state)
 
 static void test_memory_corner_cases(void **state)
 {
-	(void)state;
 	struct fake_host *f = fake_host_new(&n4c16);
 	fake_node_info(f, 1)->memory = 0;
 	assert_int_equal(fake_set_offline(f, ""), 0);
@@ -120,7 +116,6 @@ static void every_other(char *text, size_t size, uint32_t first, uint32_t n)
  * placement continues. */
 static void test_scattered_cpus(void **state)
 {
-	(void)state;
 	static const struct fake_machine huge = {
 		.packages = 4, .nodes = 4, .cores = 128, .threads = 2, .siblings = true};
 	char *config = malloc(32768), *odd = malloc(32768);
@@ -157,7 +152,6 @@ static void test_scattered_cpus(void **state)
 
 static void test_machine_dependent_configs(void **state)
 {
-	(void)state;
 	const struct fake_machine no_numa = {.packages = 2, .cores = 2, .no_numa = true};
 	const struct fake_machine many_nodes = {.packages = 5, .nodes = 13};
 	struct fake_host *f = start(&no_numa, NULL);
@@ -183,7 +177,6 @@ static void test_machine_dependent_configs(void **state)
  * options would reserve other CPUs. */
 static void test_reserved_count_is_kept(void **state)
 {
-	(void)state;
 	static const char plain[] = "{reservedResources: {cpu: 2}}";
 	static const char spread[] = "{reservedResources: {cpu: 2}, cpuManagerPolicyOptions: "
 				     "{distribute-cpus-across-cores: true}}";
@@ -203,7 +196,6 @@ static void test_reserved_count_is_kept(void **state)
 
 static void test_saved_state(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, NULL);
 	const struct rp_state *s = fake_module_service(f, RP_STATE_1);
 	const void *data;
@@ -230,7 +222,6 @@ static void test_saved_state(void **state)
 /* Checks that a decision of another policy is adopted if the static policy could have made it. */
 static void test_taking_over(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, NULL);
 	rp_ctr right = add(f, "right", RP_QOS_GUARANTEED, 2000);
 	rp_ctr mixed = add(f, "mixed", RP_QOS_GUARANTEED, 1500);
@@ -255,7 +246,6 @@ static void test_taking_over(void **state)
 /* Checks that exclusive CPUs that become reserved stay allocated and are reported. */
 static void test_restart_with_other_reservation(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, RESERVED_0);
 	rp_ctr g = guaranteed(f, "g", 2);
 	rp_ctr be = best_effort(f, "be");
@@ -278,7 +268,6 @@ static void test_restart_with_other_reservation(void **state)
  * become free. */
 static void test_nothing_left_to_share(void **state)
 {
-	(void)state;
 	static const char strict[] = "{reservedResources: {cpu: \"cpuset:0-1\"}, "
 				     "cpuManagerPolicyOptions: {strict-cpu-reservation: true}}";
 	struct fake_host *f = start(&n4c16, "{reservedResources: {cpu: \"cpuset:0-1\"}}");
@@ -300,7 +289,6 @@ static void test_nothing_left_to_share(void **state)
 
 static void test_before_configuration(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, NULL);
 	rp_ctr c = add(f, "c", RP_QOS_BEST_EFFORT, 0);
 	assert_int_equal(fake_release(f, c), 0);
@@ -318,7 +306,6 @@ static void test_before_configuration(void **state)
 
 static void test_zones(void **state)
 {
-	(void)state;
 	const struct fake_machine m = {
 		.packages = 2, .cores = 2, .threads = 2, .isolated = "5", .memory_nodes = 1};
 	struct fake_host *f = start(&m, "{availableResources: {cpu: 0-6}, "
@@ -345,7 +332,6 @@ static void test_zones(void **state)
 
 static void test_metrics(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16_isol01, "{" RESERVED_2 "}");
 	guaranteed(f, "g", 4);
 	refused(f, 20, "not enough cpus available to satisfy request: requested=20, available=11");
@@ -363,7 +349,6 @@ static void test_metrics(void **state)
 
 static void test_explanations(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&n4c16, "{reservedResources: {cpu: \"cpuset:0\"}, "
 					    "cpuManagerPolicyOptions: {full-pcpus-only: true}}");
 	assert_string_equal(fake_trail(f, guaranteed(f, "g", 2)),
@@ -399,7 +384,6 @@ static const struct {
 
 static void test_rules_are_named(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
 		struct fake_host *f = start(&n4c16, rules[i].config);
 		assert_non_null(strstr(fake_trail(f, guaranteed(f, "g", 2)), rules[i].rule));

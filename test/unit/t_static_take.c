@@ -144,14 +144,12 @@ static void run_sequence(const struct sequence *q)
 
 static void test_sequences(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof sequences / sizeof sequences[0]; i++)
 		run_sequence(&sequences[i]);
 }
 
 static void test_too_few(void **state)
 {
-	(void)state;
 	struct bench b;
 	struct rp_idset free, set;
 	open_bench(&b, &n4c16);
@@ -209,7 +207,6 @@ static void check_distribution(struct bench *b, struct rp_ids free, const struct
 
 static void test_distributions(void **state)
 {
-	(void)state;
 	struct bench b;
 	struct rp_idset free, reserved;
 	open_bench(&b, &server_2s);
@@ -224,7 +221,6 @@ static void test_distributions(void **state)
  * unevenly spread. */
 static void test_distribution_aligned_uneven(void **state)
 {
-	(void)state;
 	struct bench b;
 	struct rp_idset free, set;
 	open_bench(&b, &n4c16);
@@ -293,7 +289,6 @@ static void check_optimal(struct bench *b, struct rp_ids free, uint32_t n)
 
 static void test_distribution_is_optimal(void **state)
 {
-	(void)state;
 	const struct fake_machine m = {.packages = 2, .nodes = 4, .cores = 4, .threads = 2};
 	struct bench b;
 	open_bench(&b, &m);
@@ -314,7 +309,6 @@ static void test_distribution_is_optimal(void **state)
  * allows. */
 static void test_distribution_is_bounded(void **state)
 {
-	(void)state;
 	const struct fake_machine wide[] = {
 		{.packages = 2, .nodes = 8, .cores = 4, .threads = 2},
 		{.packages = 2, .nodes = 20, .cores = 4},
@@ -364,7 +358,6 @@ static const struct {
 
 static void test_hints(void **state)
 {
-	(void)state;
 	struct bench b;
 	open_bench(&b, &n4c16);
 	for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
@@ -425,7 +418,6 @@ static uint32_t best_mask(struct bench *b, struct rp_ids free, uint32_t n, int a
 
 static void test_hints_like_all_masks(void **state)
 {
-	(void)state;
 	const struct fake_machine m = {.packages = 2, .nodes = 4, .cores = 2, .threads = 2};
 	struct bench b;
 	open_bench(&b, &m);

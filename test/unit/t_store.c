@@ -39,7 +39,6 @@ static void refuse(const struct place *p, const char *dir, int code, const char 
 	struct store_opening opening;
 	struct err err = ERR_INIT;
 	struct store_params params = {.dir = dir, .boot_id = BOOT};
-	(void)p;
 	assert_int_equal(store_open(&params, &s, &opening, &err), code);
 	assert_null(s);
 	if (!strstr(err.text, why))
@@ -100,7 +99,6 @@ static void no_store_at_all(void **state)
 	struct store_stats stats;
 	const char *version;
 	size_t len;
-	(void)state;
 	fill(c, 1, 1);
 	store_put_pod(NULL, cache_pods(c));
 	store_put_ctr(NULL, cache_ctrs(c));

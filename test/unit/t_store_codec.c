@@ -51,7 +51,6 @@ static uint8_t *pack_message(const ProtobufCMessage *m, size_t *ret_len)
 static void crc_is_castagnoli(void **state)
 {
 	uint8_t zeros[32] = {0}, ones[32], rising[32], text[300];
-	(void)state;
 	memset(ones, 0xff, sizeof ones);
 	for (unsigned i = 0; i < sizeof rising; i++)
 		rising[i] = (uint8_t)i;
@@ -76,7 +75,6 @@ static void heads(void **state)
 	struct record r;
 	struct record_view v;
 	uint8_t bytes[64], room[64], *large = calloc(1, (size_t)RECORD_MAX + 1);
-	(void)state;
 	record_of_blob(&r, RECORD_NOTE, "policy", "", "x", 1);
 	r.number = UINT64_C(0x0102030405060708);
 	size_t size = record_size(&r);
@@ -613,7 +611,6 @@ static void mangled(void **state)
  * two bytes. */
 static void swollen(void **state)
 {
-	(void)state;
 	size_t len = 1 << 20;
 	uint8_t *data = malloc(len);
 	struct arena *small = arena_new(4096, 1 << 20);

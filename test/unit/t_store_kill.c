@@ -85,15 +85,10 @@ static void step_to(struct store *s, struct cache *c, uint64_t step)
 static void nobody_is_told(struct store *s, struct cache *c, uint64_t step,
 			   struct progress *progress)
 {
-	(void)s;
-	(void)c;
-	(void)step;
-	(void)progress;
 }
 
 static void check_all(struct cache *c, uint64_t step, const struct progress *progress)
 {
-	(void)progress;
 	for (unsigned i = 0; i < CTRS; i++) {
 		const struct ctr *ctr = ctr_number(c, i);
 		assert_int_equal(ctr != NULL, exists_after(step, i));

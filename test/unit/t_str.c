@@ -38,7 +38,6 @@ static void check_rows(int (*parse)(const char *, int64_t *), const struct row *
 
 static void test_prefix_suffix(void **state)
 {
-	(void)state;
 	assert_true(str_has_prefix("cpu12", "cpu"));
 	assert_true(str_has_prefix("cpu", ""));
 	assert_false(str_has_prefix("cp", "cpu"));
@@ -52,7 +51,6 @@ static void test_prefix_suffix(void **state)
 
 static void test_printf(void **state)
 {
-	(void)state;
 	_free_ char *s = str_printf("%s-%d", "node", 7);
 	assert_string_equal(s, "node-7");
 }
@@ -83,7 +81,6 @@ static void test_natural_order(void **state)
 					     "cpu99999999999999999999",
 					     "cpu100000000000000000000",
 					     "cpux"};
-	(void)state;
 	for (size_t i = 0; i < N(sorted); i++)
 		for (size_t k = 0; k < N(sorted); k++) {
 			int r = str_cmp_natural(sorted[i], sorted[k]);
@@ -119,7 +116,6 @@ static void test_closest(void **state)
 		{"", NULL},
 		{"foo", NULL}, /* not "on" */
 	};
-	(void)state;
 	for (size_t i = 0; i < N(rows); i++) {
 		const char *got = str_closest(rows[i].word, keys, N(keys));
 		if (got != rows[i].want && (!got || !rows[i].want || !str_eq(got, rows[i].want)))
@@ -181,7 +177,6 @@ static void test_glob(void **state)
 		{"*[0-9]", "node12", true},
 		{"*ab", "aab", true},
 	};
-	(void)state;
 	for (size_t i = 0; i < N(rows); i++)
 		if (str_glob(rows[i].pattern, rows[i].text) != rows[i].match)
 			fail_msg("\"%s\" on \"%s\"", rows[i].pattern, rows[i].text);
@@ -218,7 +213,6 @@ static void test_integers(void **state)
 		{"99999999999999999999x", -EINVAL, 0},
 	};
 	uint64_t u = 5;
-	(void)state;
 	check_rows(str_to_i64, rows, N(rows));
 	assert_int_equal(str_to_u64("18446744073709551615", &u), 0);
 	assert_true(u == UINT64_MAX);
@@ -240,7 +234,6 @@ static void test_double(void **state)
 	static const char *const bad[] = {"",	".",  "-",     "inf",  "nan", "0x1p3", " 1",
 					  "1 ", "1e", "1.5.2", "1e3e", "e3",  "1-2",   "--1"};
 	double v;
-	(void)state;
 	for (size_t i = 0; i < N(good); i++) {
 		assert_int_equal(str_to_double(good[i].text, &v), 0);
 		assert_true(v >= good[i].value && v <= good[i].value);
@@ -258,7 +251,6 @@ static void test_bool(void **state)
 	static const char *const no[] = {"0", "f",  "F",  "false", "False", "FALSE", "n",
 					 "N", "no", "No", "NO",	   "off",   "Off",   "OFF"};
 	static const char *const bad[] = {"", "2", "tRue", "enabled", "yess", " on"};
-	(void)state;
 	for (size_t i = 0; i < N(yes); i++) {
 		bool v = false, w = true;
 		assert_int_equal(str_to_bool(yes[i], &v), 0);
@@ -352,7 +344,6 @@ static void test_milli(void **state)
 		{"1.00000000000000000000000000000000", 0, 1000},
 		{"1.00000000000000000000000000000001", 0, 1001},
 	};
-	(void)state;
 	check_rows(str_to_milli, rows, N(rows));
 	check_rows(str_to_milli, bad_quantities, N(bad_quantities));
 }
@@ -389,7 +380,6 @@ static void test_bytes(void **state)
 		{"1e18", 0, 1000000000000000000},
 		{"1e19", -ERANGE, 0},
 	};
-	(void)state;
 	check_rows(str_to_bytes, rows, N(rows));
 	check_rows(str_to_bytes, bad_quantities, N(bad_quantities));
 }
@@ -440,7 +430,6 @@ static void test_durations(void **state)
 		{"00", -EINVAL, 0},
 		{"1sec", -EINVAL, 0},
 	};
-	(void)state;
 	check_rows(str_to_ms, rows, N(rows));
 }
 
@@ -473,7 +462,6 @@ static void test_frequencies(void **state)
 		{"turbo", -EINVAL, 0},
 		{"99999999999999GHz", -ERANGE, 0},
 	};
-	(void)state;
 	check_rows(str_to_khz, rows, N(rows));
 }
 
@@ -507,7 +495,6 @@ static void test_utf8_valid(void **state)
 		{"\xc3(", false},
 		{"ok\xe2(\xac", false},
 	};
-	(void)state;
 	for (size_t i = 0; i < N(rows); i++) {
 		if (utf8_valid(rows[i].s, strlen(rows[i].s)) != rows[i].valid)
 			fail_msg("row %zu", i);
@@ -530,7 +517,6 @@ static void test_utf8_cut(void **state)
 {
 	const char *s = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z"; /* 1, 2, 3, 4 and 1 bytes */
 	static const size_t want[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11, 11};
-	(void)state;
 	for (size_t max = 0; max < N(want); max++)
 		assert_int_equal(utf8_cut(s, max), want[max]);
 	assert_int_equal(utf8_cut("\x80\x80\x80\x80\x80\x80", 5), 5);
@@ -541,7 +527,6 @@ static void test_utf8_cut(void **state)
 static void test_one_line(void **state)
 {
 	char text[] = "a\tb\nc\x1b[0m\x7f\xc3\xa4 ", empty[] = "";
-	(void)state;
 	str_one_line(text);
 	assert_string_equal(text, "a b c [0m \xc3\xa4 ");
 	str_one_line(empty);
@@ -551,7 +536,6 @@ static void test_one_line(void **state)
 /* Checks the character at every position of a long line, and beside every kind of character. */
 static void test_one_line_everywhere(void **state)
 {
-	(void)state;
 	static const char beside[] = {'a', ' ', 0x1f, 0x7e, (char)0x80, (char)0xff};
 	for (unsigned c = 1; c < 256; c++)
 		for (unsigned at = 0; at < 24; at++) {

@@ -11,7 +11,6 @@
 
 static void test_look(void **state)
 {
-	(void)state;
 	bool more;
 	uint32_t n;
 	static const struct {

@@ -18,7 +18,6 @@ static rp_ctr best_effort(struct fake_host *f, const char *name)
 
 static void test_cold_start(void **state)
 {
-	(void)state;
 	struct fake_machine m = {.packages = 1, .cores = 4, .memory_nodes = 1};
 	struct fake_host *f = fake_host_new(&m);
 	fake_node_info(f, 1)->type = RP_MEM_PMEM;
@@ -50,7 +49,6 @@ static void test_cold_start(void **state)
 
 static void test_machines(void **state)
 {
-	(void)state;
 	static const struct {
 		struct fake_machine m;
 		const char *zones;
@@ -83,7 +81,6 @@ static void test_machines(void **state)
  * fits. */
 static void test_misfit_says_why(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&small, PLAIN);
 	rp_ctr big = guaranteed(f, "big", 8000, NULL), other = guaranteed(f, "other", 4000, NULL);
 	assert_null(fake_degraded(f, big));
@@ -116,7 +113,6 @@ static void test_misfit_says_why(void **state)
  * container fits only without it. Such a configuration is not refused. */
 static void test_misfit_beside_adopted(void **state)
 {
-	(void)state;
 	static const char config[] = "{reservedResources: {cpu: \"cpuset:0\"}}";
 	const struct fake_machine m = {
 		.packages = 2, .nodes = 2, .cores = 2, .threads = 2, .isolated = "14-15"};

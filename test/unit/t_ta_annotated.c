@@ -85,7 +85,6 @@ static void test_paths(void **state)
 		 false},
 		{ALLOW "={type: prefix, paths: [/nowhere]}", true},
 	};
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		bool warned;
 		bool near = within(place_of(rows[i].lists, true, NULL, &warned), "12-15");
@@ -116,7 +115,6 @@ static void test_refused_hints(void **state)
 		{TEST_HINTS "={x: {", "annotation test.topologyhints"},
 	};
 	struct fake_host *f = start_with(&small, PLAIN);
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_refused(f,
 			       &(struct fake_ctr){.name = "x",
@@ -139,7 +137,6 @@ static void test_boring_mounts(void **state)
 		{"/srv/data:/usr/lib64/x", false}, {"/srv/data:/libs", true},
 		{"srv/data:/data", false},	   {"/srv/other:/data", false},
 	};
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		bool warned;
 		bool near = within(place_of(NULL, false, rows[i].mount, &warned), "8-11");
@@ -170,7 +167,6 @@ static void test_devices(void **state)
 		const char *device;
 		bool counts;
 	} rows[] = {{"/dev/sda:b8:0", true}, {"/dev/sda:b8:0:ro", false}, {"/dev/x:c8:0", false}};
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct fake_host *f = start_with(&small, PLAIN);
 		rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
@@ -187,7 +183,6 @@ static void test_devices(void **state)
 /* Checks hints to a memory node without CPUs, which lead to the pool that the node belongs to. */
 static void test_memory_hint(void **state)
 {
-	(void)state;
 	for (unsigned node = 4; node < 6; node++) {
 		char annotations[128];
 		struct fake_host *f = fake_host_new(&with_memory);
@@ -210,7 +205,6 @@ static void test_too_many(void **state)
 {
 	char annotations[8192] = TEST_HINTS "={";
 	struct fake_host *f = start_with(&small, PLAIN);
-	(void)state;
 	for (unsigned i = 0; i < 70; i++)
 		(void)sprintf(annotations + strlen(annotations), "h%02u%060u: {NUMAs: 3}, ", i, i);
 	strcat(annotations, "}");
@@ -239,7 +233,6 @@ static void test_hints_are_for_tests(void **state)
 	};
 	struct fake_machine real = small;
 	real.real = true;
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct fake_host *f = start_with(&real, rows[i].config);
 		rp_ctr c =
@@ -265,7 +258,6 @@ static void test_pick(void **state)
 		int64_t mcpu;
 		uint32_t near_gpu, near_nic; /* at least */
 	} rows[] = {{2000, 1, 1}, {4000, 2, 2}, {6000, 3, 3}, {3000, 1, 1}, {5000, 1, 1}};
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct fake_host *f = start_with(&small, PLAIN);
 		rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
@@ -317,7 +309,6 @@ static void test_pod_resources(void **state)
 		 "x.com/gpu:2;x.com/nic:3", "12-15"},
 		{NULL, "x.com/nic:900", "4-7"}, /* there is no such node */
 	};
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct fake_host *f = start_with(&small, PLAIN);
 		const char *cpus = placed(f, "x", rows[i].annotations, rows[i].resources);
@@ -329,7 +320,6 @@ static void test_pod_resources(void **state)
 static void test_pod_resources_outlive_a_restart(void **state)
 {
 	struct fake_host *f = start_with(&small, PLAIN);
-	(void)state;
 	assert_int_equal(n_in(placed(f, "x", NULL, "x.com/nic:3"), "12-15"), 2);
 	rp_ctr c = fake_ctr_named(f, "x");
 	fake_forget_devices(f, c);
@@ -343,7 +333,6 @@ static void test_pod_resources_outlive_a_restart(void **state)
 static void test_strict_pod_resources(void **state)
 {
 	struct fake_host *f = start_with(&small, PLAIN);
-	(void)state;
 	(void)placed(f, "crowd", NULL, "x.com/nic:3");
 	assert_refused(f,
 		       &(struct fake_ctr){.name = "x",
@@ -360,7 +349,6 @@ static void test_strict_pod_resources(void **state)
 static void test_not_picked(void **state)
 {
 	struct fake_host *f = start_with(&small, PLAIN);
-	(void)state;
 	rp_ctr c = add(f, &(struct fake_ctr){.name = "one",
 					     GUARANTEED,
 					     .cpu_request = 1000,

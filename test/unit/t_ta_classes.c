@@ -49,7 +49,6 @@ static rp_ctr add_files(struct fake_host *f, const struct fake_ctr *desc)
 static void test_a_class_goes(void **state)
 {
 	struct fake_host *f = start_files(WITH_CLASSES);
-	(void)state;
 	rp_ctr c = add_files(f, &(struct fake_ctr){.name = "x",
 						   GUARANTEED,
 						   .cpu_request = 2000,
@@ -100,7 +99,6 @@ static const char *affinity(struct fake_host *f, unsigned number)
  * claim of another container. */
 static void test_claim_and_mask(void **state)
 {
-	(void)state;
 	for (int claim_first = 0; claim_first < 2; claim_first++) {
 		struct fake_host *f = with_interrupts();
 		rp_ctr owner =
@@ -130,7 +128,6 @@ static void test_too_many_interrupts(void **state)
 {
 	char many[2048] = IRQ "{claim: [";
 	struct fake_host *f = with_interrupts();
-	(void)state;
 	for (unsigned i = 0; i < 300; i++)
 		(void)sprintf(many + strlen(many), "%u, ", i);
 	strcat(many, "]}");

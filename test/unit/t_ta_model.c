@@ -414,7 +414,6 @@ static void run(struct model *m)
 
 static void test_choice(void **state)
 {
-	(void)state;
 	struct seed seed = seed_begin();
 	struct model *m = malloc(sizeof *m);
 	assert_non_null(m);

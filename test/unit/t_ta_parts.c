@@ -27,7 +27,6 @@ static struct fake_host *start(void)
 /* Checks that the record of a container is equal after it has been saved and read again. */
 static void test_records(void **state)
 {
-	(void)state;
 	struct fake_host *f = start();
 	struct rp_instance *inst = fake_instance(f);
 	rp_ctr c = fake_ctr(
@@ -56,7 +55,6 @@ static void test_records(void **state)
 
 static void test_levels(void **state)
 {
-	(void)state;
 	struct fake_host *f = start();
 	const struct rp_plan *p = fake_instance(f)->plan;
 	assert_int_equal(p->n_pools, 3);

@@ -44,7 +44,6 @@ static rp_ctr create(struct fake_host *f, const char *name, int64_t mcpu, const 
 /* Pools without a punit that has room come after those with one. */
 static void test_pools(void **state)
 {
-	(void)state;
 	struct fake_host *f = begin(true);
 	rp_ctr a = create(f, "a", 3000, NULL);
 	assert_within(f, a, 3, "8-11"); /* room for 3 is nowhere else */
@@ -61,7 +60,6 @@ static void test_pools(void **state)
  * that other containers avoid it. */
 static void test_within_a_pool(void **state)
 {
-	(void)state;
 	static const struct fake_machine one = {
 		.packages = 1, .nodes = 1, .cores = 4, .threads = 2};
 	static const struct fake_punit two[] = {
@@ -82,7 +80,6 @@ static void test_within_a_pool(void **state)
 
 static void test_without(void **state)
 {
-	(void)state;
 	struct fake_host *f = begin(false), *g = fake_host_new(&machine);
 	assert_int_equal(fake_policy_open(g, &rp_module_1), 0);
 	assert_int_equal(
@@ -103,7 +100,6 @@ static void test_without(void **state)
 
 static void test_effects(void **state)
 {
-	(void)state;
 	struct fake_host *f = begin(true);
 	(void)fake_run_work(f);
 	assert_non_null(strstr(fake_sst_log(f), "1/1 cp 1 ordered"));
@@ -135,7 +131,6 @@ static void test_effects(void **state)
 
 static void test_extended(void **state)
 {
-	(void)state;
 	struct fake_host *f = begin(true);
 	/* 1 + 1 + 2 + 1 of high ones. */
 	assert_string_equal(extended(f), "own cpuclass.resource-policy.nri.io/*\n"
@@ -153,7 +148,6 @@ static void test_extended(void **state)
  * high-priority CPUs are those of the allocator. */
 static void test_priorities(void **state)
 {
-	(void)state;
 	struct fake_punit on[4];
 	memcpy(on, four, sizeof on);
 	for (int i = 0; i < 4; i++)

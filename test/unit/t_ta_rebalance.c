@@ -69,7 +69,6 @@ static rp_ctr crowd_out(struct fake_host *f, const char *annotations)
 
 static void test_left_alone(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&small, PLAIN);
 	rp_ctr nodes[4];
 	for (unsigned i = 0; i < 4; i++)
@@ -98,7 +97,6 @@ static void test_left_alone(void **state)
 /* As many as it may, those with most rights first; the rest comes another time. */
 static void test_budget(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&small, PLAIN);
 	rp_ctr nodes[4], c[3];
 	for (unsigned i = 0; i < 4; i++)
@@ -128,7 +126,6 @@ static void test_budget(void **state)
  * other choice. */
 static void test_kept_and_lowered(void **state)
 {
-	(void)state;
 	struct fake_machine m = small;
 	m.isolated = "4-5";
 	struct fake_host *f = start(&m, "{packing: balanced, reservedResources: {cpu: 1}}");
@@ -165,7 +162,6 @@ static rp_ctr tied(struct fake_host *f, const char *name, const char *annotation
 /* Checks a container that was created before the container to which it has affinity. */
 static void test_follows(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&small, PLAIN);
 	rp_ctr a = tied(f, "a", TO_B);
 	rp_ctr b = tied(f, "b", NULL);
@@ -181,7 +177,6 @@ static void test_follows(void **state)
  * move for ever. */
 static void test_no_chase(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&small, PLAIN);
 	rp_ctr a = tied(f, "a", TO_B);
 	rp_ctr b = tied(f, "b",
@@ -200,7 +195,6 @@ static void test_no_chase(void **state)
  * more free CPUs. Other containers do not move. */
 static void test_spread(void **state)
 {
-	(void)state;
 	struct fake_host *f = start(&small, PLAIN);
 	rp_ctr c[4];
 	for (unsigned i = 0; i < 4; i++) {
@@ -240,7 +234,6 @@ static void test_spread(void **state)
 
 static void test_nothing_to_do(void **state)
 {
-	(void)state;
 	struct fake_host *f = fake_host_new(&small);
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
 	assert_int_equal(rebalance(f, 0), 0); /* no configuration is active yet */
@@ -273,7 +266,6 @@ static char *image(struct fake_host *f, const rp_ctr *live, uint32_t n)
 /* Checks that a failing host call changes nothing and does not affect the next rebalancing. */
 static void test_any_failure(void **state)
 {
-	(void)state;
 	for (uint32_t n = 1;; n++) {
 		struct fake_host *f = start(&small, PLAIN);
 		rp_ctr c = crowd_out(f, NULL);
@@ -458,7 +450,6 @@ static uint64_t run_random(const struct fake_machine *m, const char *config, uin
 
 static void test_random(void **state)
 {
-	(void)state;
 	struct fake_machine isolated = small;
 	uint64_t all = 0;
 	isolated.isolated = "2-3,6";

@@ -30,7 +30,6 @@ static rp_ctr create(struct fake_host *f, const char *name, const char *ns, uint
 
 static void test_placement(void **state)
 {
-	(void)state;
 	struct fake_host *f = start("{availableResources: {cpu: \"cpuset:2-15\"}, "
 				    "reservedResources: {cpu: 1500m}}");
 	rp_ctr sys = create(f, "sys", "kube-system", 0), app = create(f, "app", "default", 0);
@@ -52,7 +51,6 @@ static void test_placement(void **state)
 
 static void test_hotplug(void **state)
 {
-	(void)state;
 	struct fake_host *f = start("{reservedResources: {cpu: 1}}");
 	rp_ctr sys = create(f, "sys", "kube-system", 0), app = create(f, "app", "default", 0);
 	assert_int_equal(fake_set_offline(f, "0,8-15"), 0);
@@ -79,7 +77,6 @@ static rp_ctr guaranteed(struct fake_host *f, const char *name, int64_t mcpu)
 
 static void test_exclusive(void **state)
 {
-	(void)state;
 	struct fake_host *f = start("{reservedResources: {cpu: 2}}");
 	rp_ctr app = create(f, "app", "default", 0), db = guaranteed(f, "db", 4000);
 	assert_int_equal(fake_allocate(f, db), 0);
@@ -103,7 +100,6 @@ static void test_exclusive(void **state)
 
 static void test_exclusive_come_back(void **state)
 {
-	(void)state;
 	struct fake_host *f = start("{reservedResources: {cpu: \"cpuset:0\"}}");
 	rp_ctr app = create(f, "app", "default", 0), db = guaranteed(f, "db", 4000);
 	assert_int_equal(fake_allocate(f, db), 0);
@@ -121,7 +117,6 @@ static void test_exclusive_come_back(void **state)
 
 static void test_unpinned(void **state)
 {
-	(void)state;
 	struct fake_host *f = start("{reservedResources: {cpu: 1}, pinCPU: false}");
 	assert_string_equal(fake_cpus(f, create(f, "app", "default", 0)), "");
 	fake_host_free(f);
@@ -143,7 +138,6 @@ static const struct {
 
 static void test_bad_configs(void **state)
 {
-	(void)state;
 	struct fake_host *f = start("{reservedResources: {cpu: 1}}");
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		assert_int_equal(fake_configure(f, bad[i].config), -RP_EINVAL);

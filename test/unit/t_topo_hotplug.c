@@ -86,7 +86,6 @@ static void run(struct fixture *f, unsigned ms)
 
 static void test_events(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *msg;
 		size_t len;

@@ -37,9 +37,6 @@ struct machine {
 
 static inline int tree_remove(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
-	(void)st;
-	(void)flag;
-	(void)ftw;
 	return remove(path);
 }
 

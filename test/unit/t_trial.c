@@ -33,7 +33,6 @@ static struct crumb *crumb;
 
 static int setup(void **state)
 {
-	(void)state;
 	strcpy(dir, "/tmp/t_trial-XXXXXX");
 	if (!mkdtemp(dir))
 		return -1;
@@ -44,7 +43,6 @@ static int setup(void **state)
 /* Checks that the trial left neither a crumb nor a child. */
 static int teardown(void **state)
 {
-	(void)state;
 	int children = waitpid(-1, NULL, WNOHANG);
 	int no_death = !crumb_running(crumb_live(crumb));
 	crumb = crumb_close(crumb);
@@ -87,14 +85,12 @@ static void expect(const struct trial_spec *spec, enum trial_outcome outcome, in
 
 static int answer(void *arg, struct buf *out, struct err *err)
 {
-	(void)err;
 	(void)buf_printf(out, "hello %s", (const char *)arg);
 	return 7;
 }
 
 static void test_answer(void **state)
 {
-	(void)state;
 	char who[] = "world";
 	struct trial_spec s = spec_of(answer, who);
 	struct trial_result res = run(&s);
@@ -118,7 +114,6 @@ static int refuse(void *arg, struct buf *out, struct err *err)
 
 static void test_refusal(void **state)
 {
-	(void)state;
 	char what[] = "pod";
 	struct trial_spec s = spec_of(refuse, what);
 	struct trial_result res = run(&s);
@@ -134,8 +129,6 @@ static void test_refusal(void **state)
 
 static int out_of_memory(void *arg, struct buf *out, struct err *err)
 {
-	(void)arg;
-	(void)err;
 	out->failed = -ENOMEM;
 	return 0;
 }
@@ -143,7 +136,6 @@ static int out_of_memory(void *arg, struct buf *out, struct err *err)
 static int fill(void *arg, struct buf *out, struct err *err)
 {
 	size_t n = *(size_t *)arg;
-	(void)err;
 	uint8_t *p = buf_reserve(out, n);
 	for (size_t i = 0; p && i < n; i++)
 		p[i] = (uint8_t)(i * 7);
@@ -153,7 +145,6 @@ static int fill(void *arg, struct buf *out, struct err *err)
 
 static void test_sizes(void **state)
 {
-	(void)state;
 	size_t n = 8u << 20;
 	struct trial_spec s = spec_of(fill, &n);
 	struct trial_result res = run(&s);
@@ -178,8 +169,6 @@ static void test_sizes(void **state)
 
 static int end_by_signal(void *arg, struct buf *out, struct err *err)
 {
-	(void)out;
-	(void)err;
 	crumb_enter(crumb, CRUMB_LOOP, mod, CRUMB_ALLOCATE, "c1");
 	(void)raise(*(int *)arg);
 	return 0;
@@ -187,9 +176,6 @@ static int end_by_signal(void *arg, struct buf *out, struct err *err)
 
 static int end_outside(void *arg, struct buf *out, struct err *err)
 {
-	(void)arg;
-	(void)out;
-	(void)err;
 	crumb_enter(crumb, CRUMB_LOOP, mod, CRUMB_ALLOCATE, "c1");
 	crumb_leave(crumb, CRUMB_LOOP);
 	(void)raise(SIGFPE);
@@ -198,15 +184,12 @@ static int end_outside(void *arg, struct buf *out, struct err *err)
 
 static int end_bare(void *arg, struct buf *out, struct err *err)
 {
-	(void)out;
-	(void)err;
 	(void)raise(*(int *)arg);
 	return 0;
 }
 
 static void test_crash(void **state)
 {
-	(void)state;
 	int signo = SIGSEGV;
 	struct trial_spec s = spec_of(end_by_signal, &signo);
 	expect(&s, TRIAL_CRASHED, -ECHILD,
@@ -240,8 +223,6 @@ static void test_crash(void **state)
 
 static int wild_store(void *arg, struct buf *out, struct err *err)
 {
-	(void)out;
-	(void)err;
 	crumb_enter(crumb, CRUMB_LOOP, mod, CRUMB_SYNC, NULL);
 	memset(arg, 1, 1);
 	return 0;
@@ -249,7 +230,6 @@ static int wild_store(void *arg, struct buf *out, struct err *err)
 
 static void test_wild_store(void **state)
 {
-	(void)state;
 	void *hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct trial_spec s = spec_of(wild_store, hole);
 	expect(&s, TRIAL_CRASHED, -ECHILD,
@@ -259,15 +239,12 @@ static void test_wild_store(void **state)
 
 static int end_by_exit(void *arg, struct buf *out, struct err *err)
 {
-	(void)out;
-	(void)err;
 	crumb_enter(crumb, CRUMB_LOOP, mod, CRUMB_CREATE, NULL);
 	_exit(*(int *)arg);
 }
 
 static void test_exit(void **state)
 {
-	(void)state;
 	int status = 3;
 	struct trial_spec s = spec_of(end_by_exit, &status);
 	expect(&s, TRIAL_EXITED, -ECHILD,
@@ -281,9 +258,6 @@ static void test_exit(void **state)
 
 static int hang(void *arg, struct buf *out, struct err *err)
 {
-	(void)arg;
-	(void)out;
-	(void)err;
 	crumb_enter(crumb, CRUMB_LOOP, mod, CRUMB_PREPARE, NULL);
 	for (;;)
 		(void)pause();
@@ -292,7 +266,6 @@ static int hang(void *arg, struct buf *out, struct err *err)
 
 static void test_timeout(void **state)
 {
-	(void)state;
 	struct trial_spec s = spec_of(hang, NULL);
 	s.limits.time_ms = 1000;
 	expect(&s, TRIAL_TIMED_OUT, -ETIMEDOUT,
@@ -305,9 +278,6 @@ static void test_timeout(void **state)
 static int burn(void *arg, struct buf *out, struct err *err)
 {
 	volatile int for_ever = 1;
-	(void)arg;
-	(void)out;
-	(void)err;
 	crumb_enter(crumb, CRUMB_LOOP, mod, CRUMB_SYNC, NULL);
 	while (for_ever)
 		;
@@ -316,7 +286,6 @@ static int burn(void *arg, struct buf *out, struct err *err)
 
 static void test_cpu_limit(void **state)
 {
-	(void)state;
 	struct trial_spec s = spec_of(burn, NULL);
 	s.limits.cpu_s = 1;
 	s.limits.time_ms = 60000;
@@ -328,8 +297,6 @@ static void test_cpu_limit(void **state)
 static int look_at_limits(void *arg, struct buf *out, struct err *err)
 {
 	struct rlimit core, as;
-	(void)arg;
-	(void)err;
 	if (getrlimit(RLIMIT_CORE, &core) < 0 || getrlimit(RLIMIT_AS, &as) < 0)
 		return -errno;
 	int priority = getpriority(PRIO_PROCESS, 0);
@@ -343,7 +310,6 @@ static int look_at_limits(void *arg, struct buf *out, struct err *err)
 
 static void test_limits(void **state)
 {
-	(void)state;
 	struct trial_spec s = spec_of(look_at_limits, NULL);
 	s.limits.memory_max = (uint64_t)64 << 20;
 	s.limits.nice = 4;
@@ -382,7 +348,6 @@ static void test_limits(void **state)
 
 static void on_signal(int signo)
 {
-	(void)signo;
 }
 
 static int look_around(void *arg, struct buf *out, struct err *err)
@@ -390,7 +355,6 @@ static int look_around(void *arg, struct buf *out, struct err *err)
 	struct sigaction action;
 	sigset_t mask;
 	struct stat st;
-	(void)err;
 	int keep = *(int *)arg;
 	for (int fd = 0; fd < 200; fd++)
 		if (fcntl(fd, F_GETFD) >= 0)
@@ -412,7 +376,6 @@ static int look_around(void *arg, struct buf *out, struct err *err)
 
 static void test_surroundings(void **state)
 {
-	(void)state;
 	sigset_t set, old;
 	struct trial_spec s = spec_of(look_around, NULL);
 	_close_ int first = open("/dev/null", O_RDONLY), kept = open("/dev/null", O_RDONLY),
@@ -449,16 +412,12 @@ static void test_surroundings(void **state)
 /* Reads the crumb's records in the child. Crumbs that the child makes are ignored. */
 static int use_crumb(void *arg, struct buf *out, struct err *err)
 {
-	(void)arg;
-	(void)out;
-	(void)err;
 	crumb_seen(crumb, "x", &(struct build_id){1, {1}});
 	return crumb_quarantined(crumb, "x") ? -EBUSY : end_outside(NULL, NULL, NULL);
 }
 
 static void test_crumb_detached(void **state)
 {
-	(void)state;
 	int signo = SIGSEGV;
 	struct trial_spec s = spec_of(end_by_signal, &signo);
 	for (unsigned i = 0; i < CRUMB_DEATHS + 1; i++) {
@@ -484,8 +443,6 @@ static void test_crumb_detached(void **state)
 
 static int outlast_watchdog(void *arg, struct buf *out, struct err *err)
 {
-	(void)out;
-	(void)err;
 	crumb_enter(crumb, CRUMB_LOOP, mod, CRUMB_SYNC, NULL);
 	watchdog_begin(arg);
 	for (uint64_t end = clock_ms() + 200; clock_ms() < end;)
@@ -497,7 +454,6 @@ static int outlast_watchdog(void *arg, struct buf *out, struct err *err)
 
 static void test_watchdog_detached(void **state)
 {
-	(void)state;
 	struct watchdog *w = NULL;
 	assert_int_equal(watchdog_new(crumb, 40, &w, NULL), 0);
 	struct trial_spec s = spec_of(outlast_watchdog, w);
@@ -528,8 +484,6 @@ struct lie {
 
 static int tell_lie(void *arg, struct buf *out, struct err *err)
 {
-	(void)out;
-	(void)err;
 	ssize_t n = write(find_pipe(), arg, sizeof(struct lie));
 	for (int i = 0; i < 200; i++) /* until killed, or for good */
 		(void)usleep(1000);
@@ -538,7 +492,6 @@ static int tell_lie(void *arg, struct buf *out, struct err *err)
 
 static void test_lies(void **state)
 {
-	(void)state;
 	static const uint32_t magic = 0x7472696cu;
 	struct lie lie = {.magic = 1};
 	struct trial_spec s = spec_of(tell_lie, &lie);
@@ -561,9 +514,6 @@ static void test_lies(void **state)
 static int flood(void *arg, struct buf *out, struct err *err)
 {
 	char junk[4096] = {0};
-	(void)arg;
-	(void)out;
-	(void)err;
 	for (;;)
 		(void)!write(find_pipe(), junk, sizeof junk);
 	return 0;
@@ -572,9 +522,6 @@ static int flood(void *arg, struct buf *out, struct err *err)
 /* Writes over the page that its parent reads. */
 static int scribble(void *arg, struct buf *out, struct err *err)
 {
-	(void)arg;
-	(void)out;
-	(void)err;
 	crumb_enter(crumb, CRUMB_LOOP, mod, CRUMB_SYNC, NULL);
 	memset(crumb_live(crumb), 0x2e, sizeof(struct crumb_live));
 	(void)raise(SIGSEGV);
@@ -583,7 +530,6 @@ static int scribble(void *arg, struct buf *out, struct err *err)
 
 static void test_vandals(void **state)
 {
-	(void)state;
 	struct trial_spec s = spec_of(flood, NULL);
 	struct trial_result res = run(&s);
 	assert_int_equal(res.outcome, TRIAL_GARBLED);
@@ -599,7 +545,6 @@ static void test_vandals(void **state)
 static int warn(void *arg, struct buf *out, struct err *err)
 {
 	const int *result = arg;
-	(void)out;
 	log_write("test", LOG_WARNING, "this is odd");
 	return *result ? err_set(err, *result, "no") : 0;
 }
@@ -632,7 +577,6 @@ static void run_and_tell(int result, char at_its_end[512], char later[512])
 static void test_held_warnings(void **state)
 {
 	char at_its_end[512], later[512];
-	(void)state;
 	run_and_tell(0, at_its_end, later);
 	assert_string_equal(at_its_end, "");
 	assert_non_null(strstr(later, "this is odd"));
@@ -672,7 +616,6 @@ static int slow_answer(void *arg, struct buf *out, struct err *err)
 
 static void test_loop(void **state)
 {
-	(void)state;
 	size_t n = 4u << 20;
 	unsigned wanted = 3;
 	struct err err = ERR_INIT;
@@ -691,7 +634,6 @@ static void test_loop(void **state)
 
 static void test_loop_bad_ends(void **state)
 {
-	(void)state;
 	int signo = SIGBUS;
 	unsigned wanted = 1;
 	struct err err = ERR_INIT;
@@ -720,13 +662,11 @@ static void test_loop_bad_ends(void **state)
 
 static void stop_loop(void *arg)
 {
-	(void)arg;
 	loop_stop(loop);
 }
 
 static void test_cancel(void **state)
 {
-	(void)state;
 	unsigned wanted = 1;
 	struct trial *t = NULL;
 	struct err err = ERR_INIT;
@@ -747,7 +687,6 @@ static void test_cancel(void **state)
 /* Checks that the death of the daemon ends its trial. */
 static void test_parent_dies(void **state)
 {
-	(void)state;
 	int fds[2];
 	assert_int_equal(pipe(fds), 0);
 	pid_t pid = fork();
@@ -775,7 +714,6 @@ static void test_parent_dies(void **state)
 
 static void test_no_descriptors(void **state)
 {
-	(void)state;
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct rlimit none = {3, 3};
@@ -795,9 +733,6 @@ static void test_no_descriptors(void **state)
 
 static int rest_for_a_while(void *arg, struct buf *out, struct err *err)
 {
-	(void)arg;
-	(void)out;
-	(void)err;
 	for (int i = 0; i < 100; i++)
 		(void)usleep(2000);
 	return 0;
@@ -821,7 +756,6 @@ _Noreturn static void try_for_a_while(void)
 static void test_stall(void **state)
 {
 	int status = 0;
-	(void)state;
 	pid_t pid = fork();
 	if (pid == 0)
 		try_for_a_while();

@@ -50,7 +50,6 @@ static void byte_by_byte(void **state)
 	struct frame_answer a;
 	struct frame_in f = {.data_max = DATA_MAX};
 	size_t n = sent(-28, "no room", "payload", DATA_MAX, bytes, sizeof bytes);
-	(void)state;
 	for (size_t i = 0; i + 1 < n; i++) {
 		assert_int_equal(add(&f, bytes + i, 1), FRAME_PART);
 		assert_false(frame_get(&f, &a));
@@ -73,7 +72,6 @@ static void no_frame(void **state)
 	uint8_t bytes[256];
 	struct frame_in f = {.data_max = DATA_MAX};
 	size_t n = sent(0, "", "payload", DATA_MAX, bytes, sizeof bytes);
-	(void)state;
 	bytes[0] ^= 1;
 	assert_int_equal(add(&f, bytes, n), FRAME_GARBLED);
 	bytes[0] ^= 1;
@@ -95,7 +93,6 @@ static void too_long(void **state)
 	uint8_t bytes[256];
 	struct frame_in f = {.data_max = 6};
 	size_t n = sent(0, "", "payload", 6, bytes, sizeof bytes);
-	(void)state;
 	assert_int_equal(add(&f, bytes, n), FRAME_TOO_LONG);
 	buf_fini(&f.in);
 	f = (struct frame_in){.data_max = SIZE_MAX};
@@ -115,7 +112,6 @@ static void reports(void **state)
 	struct buf b = BUF_INIT;
 	struct report r;
 	struct err err = ERR_INIT;
-	(void)state;
 	move.ctr = name;
 	move.from_cpus = from;
 	move.to_cpus = to;
@@ -153,7 +149,6 @@ static void too_many_moves(void **state)
 	uint8_t *data = malloc(2 * n);
 	struct report r;
 	struct err err = ERR_INIT;
-	(void)state;
 	assert_non_null(data);
 	for (size_t i = 0; i < n; i++) {
 		data[2 * i] = 4 << 3 | 2; /* the field of the moves, whose length is to come */

@@ -60,7 +60,6 @@ struct fixture {
 
 static void on_watchdog(void *arg)
 {
-	(void)arg;
 	fail_msg("nothing happens any more");
 }
 

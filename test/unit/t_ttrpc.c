@@ -17,7 +17,6 @@
 
 static void test_header(void **state)
 {
-	(void)state;
 	static const uint8_t bytes[] = {0x01, 0x02, 0x03, 0x04, 0xf5, 0x06, 0x07, 0x08, 3, 5};
 	struct ttrpc_header h;
 	ttrpc_header_decode(bytes, &h);
@@ -67,7 +66,6 @@ static void check_request(const char *service, const char *method, size_t n_payl
 
 static void test_request_decode(void **state)
 {
-	(void)state;
 	char longest[TTRPC_NAME_MAX];
 	memset(longest, 'n', sizeof longest - 1);
 	longest[sizeof longest - 1] = '\0';
@@ -120,7 +118,6 @@ static void check_request_encode(const char *service, const char *method, size_t
 
 static void test_request_encode(void **state)
 {
-	(void)state;
 	check_request_encode("service", "Method", 0, 0);
 	check_request_encode("service", "Method", 1, 1);
 	check_request_encode("", "", 200, 5000000000);
@@ -139,7 +136,6 @@ static void refuse_request(const uint8_t *bytes, size_t n, int code)
 
 static void test_request_refused(void **state)
 {
-	(void)state;
 	const int bad = -EBADMSG;
 	refuse_request(BYTES(0x0a), bad); /* no length */
 	refuse_request(BYTES(0x0a, 2, 'x'), bad); /* too short */
@@ -174,7 +170,6 @@ static void test_request_refused(void **state)
 
 static void test_request_tolerated(void **state)
 {
-	(void)state;
 	/* Unknown fields of every type, a field that occurs twice, and a timeout of ten bytes. */
 	static const uint8_t bytes[] = {0x30, 0x85, 0x01, 0x39, 1,    2,    3,	  4,	5,    6,
 					7,    8,    0x42, 2,	'u',  'v',  0x4d, 1,	2,    3,
@@ -199,7 +194,6 @@ static void test_request_tolerated(void **state)
  */
 static void test_truncation(void **state)
 {
-	(void)state;
 	struct ttrpc_out out = {.service = "some.Service", .method = "Method", .timeout_ns = 77};
 	size_t n = ttrpc_request_size(&out);
 	uint8_t *whole = malloc(n);
@@ -251,7 +245,6 @@ static void check_response(int32_t code, const char *text, size_t n_payload)
 
 static void test_response_decode(void **state)
 {
-	(void)state;
 	check_response(0, NULL, 0);
 	check_response(0, NULL, 300);
 	check_response(0, "", 300);
@@ -279,7 +272,6 @@ static void refuse_response(const uint8_t *bytes, size_t n)
 
 static void test_response_refused(void **state)
 {
-	(void)state;
 	refuse_response(BYTES(0x08, 1));
 	refuse_response(BYTES(0x10, 1));
 	refuse_response(BYTES(0x0a, 2, 0x08));
@@ -313,7 +305,6 @@ static void check_response_encode(int32_t code, const char *text, const Protobuf
 
 static void test_response_encode(void **state)
 {
-	(void)state;
 	Nri__ConfigureResponse c = NRI__CONFIGURE_RESPONSE__INIT;
 	check_response_encode(0, NULL, NULL, 0);
 	check_response_encode(0, "ignored", &c.base, 0);
@@ -326,7 +317,6 @@ static void test_response_encode(void **state)
 
 static void test_text_is_cut(void **state)
 {
-	(void)state;
 	char text[TTRPC_TEXT_MAX + 20];
 	memset(text, 'a', sizeof text);
 	memcpy(text + TTRPC_TEXT_MAX - 1, "\xe2\x82\xac", 3);

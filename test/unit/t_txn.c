@@ -32,7 +32,6 @@ static uint32_t random_below(uint32_t n)
 
 static int setup(void **state)
 {
-	(void)state;
 	cache = cache_new(1 << 30);
 	const struct pod_desc pd = {.id = "p",
 				    .name = "p",
@@ -61,7 +60,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	cache = cache_free(cache);
 	return 0;
 }
@@ -98,7 +96,6 @@ static int put(struct ctr *ctr, const char *cpus, const char *exclusive, struct 
 static void test_each_invariant(void **state)
 {
 	struct err err = ERR_INIT;
-	(void)state;
 	assert_int_equal(put(ctrs[0], "0-1", "0-1", &err), 0);
 	assert_int_equal(put(ctrs[1], "1-2", NULL, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "CPU 1, which is exclusive to container n/p/c0"));
@@ -122,7 +119,6 @@ static void test_each_invariant(void **state)
 static void test_memory_nodes(void **state)
 {
 	struct err err = ERR_INIT;
-	(void)state;
 	struct txn *t = txn_begin(cache);
 	txn_put_set(cache, &txn_stage(t, ctrs[0])->mems, set_of("1-2"));
 	assert_int_equal(check(t, &err), -EINVAL);
@@ -136,7 +132,6 @@ static void test_memory_nodes(void **state)
 static void test_cpus_change_hands_in_one_transaction(void **state)
 {
 	struct err err = ERR_INIT;
-	(void)state;
 	assert_int_equal(put(ctrs[0], "0-1", "0-1", &err), 0);
 	assert_int_equal(put(ctrs[1], "2-3", "2-3", &err), 0);
 	struct txn *t = txn_begin(cache);
@@ -157,7 +152,6 @@ static void test_cpus_change_hands_in_one_transaction(void **state)
 static void test_exited_containers_hold_nothing(void **state)
 {
 	struct err err = ERR_INIT;
-	(void)state;
 	assert_int_equal(put(ctrs[0], "0-1", "0-1", &err), 0);
 	struct txn *t = txn_begin(cache);
 	txn_stage(t, ctrs[0])->state = RP_STATE_EXITED;
@@ -172,7 +166,6 @@ static void test_exited_containers_hold_nothing(void **state)
 static void test_extras_belong_to_the_created(void **state)
 {
 	const struct extra e = {.field = RP_F_ENV, .key = "A", .text = "1", .by = "x"};
-	(void)state;
 	struct txn *t = txn_begin(cache);
 	assert_null(txn_created(t));
 	txn_set_created(t, ctrs[0]);
@@ -186,7 +179,6 @@ static void test_extras_belong_to_the_created(void **state)
 
 static void test_ids_of_transactions(void **state)
 {
-	(void)state;
 	assert_int_equal(cache_running_txn(cache), 0);
 	struct txn *t = txn_begin(cache);
 	uint64_t id = txn_id(t);
@@ -208,7 +200,6 @@ static void test_ids_of_transactions(void **state)
 
 static void test_what_changed(void **state)
 {
-	(void)state;
 	struct txn *t = txn_begin(cache);
 	struct decision *d = txn_stage(t, ctrs[0]);
 	d->shares = 5;
@@ -308,7 +299,6 @@ static void test_random_transactions(void **state)
 {
 	struct model now[N_CTRS];
 	unsigned accepted = 0;
-	(void)state;
 	for (uint32_t i = 0; i < N_CTRS; i++)
 		now[i] = (struct model){0, 0, true, 0};
 	for (unsigned step = 0; step < N_STEPS; step++) {

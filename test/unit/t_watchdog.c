@@ -32,7 +32,6 @@ static char said[2048]; /* by the last child, on stderr */
 
 static int setup(void **state)
 {
-	(void)state;
 	strcpy(dir, "/tmp/t_watchdog-XXXXXX");
 	if (!mkdtemp(dir))
 		return -1;
@@ -42,7 +41,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	(void)unlink(path);
 	return rmdir(dir);
 }
@@ -99,7 +97,6 @@ static void hang(struct crumb *c, struct watchdog *w)
 
 static void test_hang(void **state)
 {
-	(void)state;
 	(void)unsetenv("JOURNAL_STREAM");
 	int status = in_child(hang);
 	assert_true(WIFEXITED(status));
@@ -131,7 +128,6 @@ static void hang_late(struct crumb *c, struct watchdog *w)
 
 static void test_hang_late(void **state)
 {
-	(void)state;
 	(void)setenv("JOURNAL_STREAM", "8:1", 1);
 	int status = in_child(hang_late);
 	(void)unsetenv("JOURNAL_STREAM");
@@ -169,7 +165,6 @@ static unsigned count(const char *text)
 
 static void test_busy(void **state)
 {
-	(void)state;
 	assert_int_equal(in_child(busy), 0);
 	assert_null(strstr(said, "hangs"));
 	unsigned n = count("outside of any module");
@@ -211,7 +206,6 @@ static void allowed(struct crumb *c, struct watchdog *w)
 
 static void test_allowed(void **state)
 {
-	(void)state;
 	int status = in_child(allowed);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), WATCHDOG_EXIT);
@@ -220,7 +214,6 @@ static void test_allowed(void **state)
 
 static void test_in_time(void **state)
 {
-	(void)state;
 	assert_int_equal(in_child(in_time), 0);
 	assert_null(strstr(said, "hangs"));
 }
@@ -228,8 +221,6 @@ static void test_in_time(void **state)
 static void no_crumb(struct crumb *c, struct watchdog *w)
 {
 	struct watchdog *own = NULL;
-	(void)c;
-	(void)w;
 	if (watchdog_new(NULL, LIMIT_MS, &own, NULL) < 0)
 		_exit(98);
 	watchdog_begin(own);
@@ -240,7 +231,6 @@ static void no_crumb(struct crumb *c, struct watchdog *w)
 
 static void foreign_signal(struct crumb *c, struct watchdog *w)
 {
-	(void)w;
 	crumb_enter(c, CRUMB_LOOP, mod, CRUMB_ALLOCATE, NULL);
 	(void)kill(getpid(), SIGRTMIN + 4);
 	crumb_leave(c, CRUMB_LOOP);
@@ -267,7 +257,6 @@ static void forked(struct crumb *c, struct watchdog *w)
 
 static void test_others(void **state)
 {
-	(void)state;
 	assert_int_equal(in_child(no_crumb), 0);
 	assert_int_equal(count("outside of any module"), 1);
 	assert_int_equal(in_child(foreign_signal), 0);

@@ -294,7 +294,6 @@ static void test_what_is_no_socket(void **state)
 	struct err err = ERR_INIT;
 	struct ucred peer = {.pid = 4711};
 	int ends[2];
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(wire_adopt(ends[0], &err), -ENOTSOCK);
 	assert_non_null(strstr(err.text, "inherited file descriptor"));
@@ -532,7 +531,6 @@ static void test_a_call_fails(void **state)
 		{SEND, EPIPE, -ECONNRESET, "writing"},	    {SEND, ENOBUFS, -ENOBUFS, "writing"},
 		{RECV, ECONNRESET, -ECONNRESET, "reading"}, {RECV, EIO, -EIO, "reading"},
 		{POLL, ENOMEM, -ENOMEM, "waiting"},	    {POLL, EINVAL, -EINVAL, "waiting"}};
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct err err = ERR_INIT;
 		struct pair p;
@@ -553,7 +551,6 @@ static void test_a_call_is_interrupted(void **state)
 		enum call call;
 		int error;
 	} cases[] = {{SEND, EINTR}, {SEND, EAGAIN}, {RECV, EINTR}, {POLL, EINTR}};
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct err err = ERR_INIT;
 		struct pair p;
@@ -579,7 +576,6 @@ struct ended {
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	struct ended *e = arg;
-	(void)trunk;
 	e->n_closed++;
 	e->err = *err;
 	loop_stop(e->loop);
@@ -599,7 +595,6 @@ static void test_a_trunk_breaks(void **state)
 		enum call call;
 		int error;
 	} cases[] = {{SEND, EPIPE}, {SEND, ENOBUFS}, {RECV, ECONNRESET}, {RECV, EIO}};
-	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct ended e = {.loop = loop_new(), .err = ERR_INIT};
 		const struct trunk_config config = {.closed = on_closed, .arg = &e};

@@ -168,14 +168,12 @@ static void check_talk(bool mux, bool keeps, size_t name_size)
 
 static void test_plain(void **state)
 {
-	(void)state;
 	check_talk(false, false, 10);
 	check_talk(false, true, NAME_SIZE);
 }
 
 static void test_mux(void **state)
 {
-	(void)state;
 	check_talk(true, false, 10);
 	check_talk(true, true, NAME_SIZE);
 }
@@ -210,7 +208,6 @@ static int ask(void *arg)
 
 static void test_client(void **state)
 {
-	(void)state;
 	Nri__PodSandbox pod = NRI__POD_SANDBOX__INIT;
 	pod.name = (char *)(uintptr_t) "a name";
 	oom_each(ask, &pod);

@@ -84,7 +84,6 @@ static void on_headers(struct h2_stream *s, const struct h2_fields *fields, bool
 {
 	struct grpc_call *c = arg;
 	struct err err = ERR_INIT;
-	(void)s;
 	int r = 0;
 	if (!c->answered)
 		r = check_headers(fields, &err);
@@ -194,7 +193,6 @@ static void on_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
 	struct grpc_call *c = arg;
 	struct grpc_message m = {0};
 	struct err err = ERR_INIT;
-	(void)s;
 	c->stream = NULL;
 	int r = call_judge(c, end, &m, &err);
 	struct grpc_result result = {.error = r,

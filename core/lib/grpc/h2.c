@@ -130,7 +130,6 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	const struct h2_field f = {.name_len = name_len,
 				   .value_len = value_len,
 				   .never_indexed = flags & NGHTTP2_NV_FLAG_NO_INDEX};
-	(void)arg;
 	if (!s || s->too_large)
 		return 0;
 	s->too_large = buf_len(&s->text) + name_len + value_len > H2_HEADERS_MAX ||
@@ -281,7 +280,6 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	int32_t id = frame->hd.stream_id;
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
 	bool last = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
-	(void)arg;
 	if (!s || (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA))
 		return 0;
 	s->peer_finished = s->peer_finished || last;
@@ -304,8 +302,6 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 		   size_t n, void *arg)
 {
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
-	(void)flags;
-	(void)arg;
 	(void)nghttp2_session_consume_connection(session, n);
 	if (s && s->events && s->events->data)
 		s->events->data(s, data, n, s->arg);
@@ -362,9 +358,6 @@ static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *to, size_
 			uint32_t *flags, nghttp2_data_source *source, void *arg)
 {
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
-	(void)to;
-	(void)source;
-	(void)arg;
 	if (!s)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	size_t len = buf_len(&s->out) < n ? buf_len(&s->out) : n;
@@ -379,7 +372,6 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 {
 	struct h2 *h = arg;
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
-	(void)source;
 	h->cut_off = buf_len(h->to) < h->most ? NULL : s;
 	if (h->cut_off)
 		return NGHTTP2_ERR_WOULDBLOCK;

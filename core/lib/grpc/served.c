@@ -190,7 +190,6 @@ static void on_data(struct h2_stream *s, const uint8_t *data, size_t n, void *ar
 static void on_finished(struct h2_stream *s, void *arg)
 {
 	struct grpc_served *c = arg;
-	(void)s;
 	if (grpc_reader_partial(&c->reader)) {
 		abort_call(c, GRPC_INTERNAL, "a request that ends within its message");
 		return;
@@ -203,7 +202,6 @@ static void on_finished(struct h2_stream *s, void *arg)
 /* Handles a caller's trailers. gRPC does not define any, so they only end its messages. */
 static void on_headers(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
 {
-	(void)fields;
 	if (last)
 		on_finished(s, arg);
 }
@@ -211,15 +209,12 @@ static void on_headers(struct h2_stream *s, const struct h2_fields *fields, bool
 static void on_sent(struct h2_stream *s, size_t n, void *arg)
 {
 	struct grpc_served *c = arg;
-	(void)s;
 	if (c->config.sent)
 		c->config.sent(c, n, c->config.arg);
 }
 
 static void on_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
 {
-	(void)s;
-	(void)end;
 	tell_gone(arg);
 }
 

@@ -72,7 +72,6 @@ static void on_call(struct h2_stream *stream, const struct h2_fields *fields, bo
 static void on_ended(struct grpc_conn *conn, const struct err *err, void *arg)
 {
 	struct client *c = arg;
-	(void)conn;
 	log_debug("%s", err->text);
 	client_free(c);
 }

@@ -207,7 +207,6 @@ static void on_timer(void *arg)
 static int set_timer(CURLM *multi, long delay_ms, void *arg)
 {
 	struct http *h = arg;
-	(void)multi;
 	if (delay_ms < 0)
 		loop_timer_disarm(h->timer);
 	else if (loop_timer_arm(h->timer, (uint64_t)delay_ms))
@@ -228,7 +227,6 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *a
 {
 	struct http *h = arg;
 	struct watched *w = assigned;
-	(void)easy;
 	if (what == CURL_POLL_REMOVE)
 		return http_unwatch(h, fd, w);
 	unsigned events =
@@ -275,7 +273,6 @@ static size_t take_data(char *data, size_t size, size_t n, void *arg)
 static size_t take_head(char *data, size_t size, size_t n, void *arg)
 {
 	struct http_call *c = arg;
-	(void)data;
 	c->n_head += size * n;
 	return c->n_head > HEAD_MAX ? 0 : size * n;
 }

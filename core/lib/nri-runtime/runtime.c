@@ -152,7 +152,6 @@ void nri_runtime_drop(struct nri_runtime *r, const char *why)
 
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
-	(void)trunk;
 	nri_runtime_drop(arg, err->text);
 }
 

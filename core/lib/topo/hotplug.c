@@ -85,7 +85,6 @@ static int take_event(int fd)
 static void on_readable(unsigned events, void *arg)
 {
 	struct hotplug *h = arg;
-	(void)events;
 	for (unsigned i = 0; i < BURST_MAX; i++) {
 		int rc = take_event(h->fd);
 		if (rc == -EAGAIN || rc == -EINTR)

@@ -210,7 +210,6 @@ static int find_cpu(const char *name, void *arg)
 {
 	unsigned cpu;
 	char rest;
-	(void)arg;
 	return sscanf(name, "cpu%5u%c", &cpu, &rest) == 1;
 }
 

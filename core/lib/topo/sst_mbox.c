@@ -50,8 +50,6 @@ static void locate(uint32_t physical, struct sst_place *at)
 
 static int check(const struct sst_device *d, const struct sst_place *at)
 {
-	(void)d;
-	(void)at;
 	return 0;
 }
 

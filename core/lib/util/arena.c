@@ -135,7 +135,6 @@ static void *take_from(struct arena *a, struct block *b, size_t pad, size_t need
 	void *p = b->data + b->used + pad;
 	b->used += pad + need;
 	a->used += pad + need;
-	(void)size;
 	ASAN_UNPOISON_MEMORY_REGION(p, size);
 	return p;
 }

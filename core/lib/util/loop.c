@@ -122,7 +122,6 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop *loop = arg;
 	eventfd_t n_posts = 0;
-	(void)what;
 	/* Each post adds one to the counter. A post may have been removed by loop_unpost_task
 	 * since. */
 	if (eventfd_read(fd, &n_posts) < 0)
@@ -173,8 +172,6 @@ static void on_deferral(evutil_socket_t fd, short what, void *arg)
 	struct loop *loop = arg;
 	struct task_queue *q = &loop->deferred;
 	struct loop_task *task, **last = q->end;
-	(void)fd;
-	(void)what;
 	bool more = true;
 	while (more && !loop->stopped && (task = task_queue_take(q))) {
 		more = &task->next != last;
@@ -314,7 +311,6 @@ void loop_abandon(struct loop *loop)
 static void on_io(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop_io *io = arg;
-	(void)fd;
 	io->fn((what & EV_READ ? LOOP_READ : 0) | (what & EV_WRITE ? LOOP_WRITE : 0), io->arg);
 }
 
@@ -378,8 +374,6 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop_timer *t = arg;
 	uint64_t now_us = clock_us();
-	(void)fd;
-	(void)what;
 	if (now_us < t->due_us && add_timer(t, t->due_us - now_us) == 0)
 		return;
 	t->fn(t->arg);
@@ -427,7 +421,6 @@ static void on_signal(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop_signal *s = arg;
 	struct signalfd_siginfo info;
-	(void)what;
 	if (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
 		s->fn(s->signo, s->arg);
 }

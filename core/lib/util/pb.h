@@ -13,8 +13,6 @@ static inline void *pb_arena_alloc(void *arena, size_t size)
 
 static inline void pb_arena_free(void *arena, void *data)
 {
-	(void)arena;
-	(void)data;
 }
 
 /* Returns an allocator for functions of protobuf-c; PB_UNPACK uses it for one message. */

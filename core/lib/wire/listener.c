@@ -46,7 +46,6 @@ static void on_connection(unsigned events, void *arg)
 {
 	struct listener *l = arg;
 	bool freed = false;
-	(void)events;
 	l->freed = &freed;
 	for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
 		int fd = wire_accept(l->fd);

@@ -134,7 +134,6 @@ static void connection_free(struct connection *c, const char *why)
 
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
-	(void)trunk;
 	connection_free(arg, err->text);
 }
 

@@ -120,7 +120,6 @@ static char *claims_cpus(struct arena *a, const struct ctr *claim)
 
 static void on_checked(const struct rpc_result *result, void *arg)
 {
-	(void)result;
 	pipeline_claim_checked(arg);
 }
 

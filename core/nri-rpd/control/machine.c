@@ -400,7 +400,6 @@ static int put_topology(struct json *j, struct pipeline *p)
 static int write_topology(struct pipeline *p, void *arg, struct buf *out, struct err *err)
 {
 	struct json j;
-	(void)arg;
 	json_init(&j, out);
 	int r = put_topology(&j, p);
 	return r ? err_errno(err, r, "topology") : out->failed;

@@ -216,7 +216,6 @@ static void client_free(struct client *client)
 
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
-	(void)trunk;
 	if (err->code != -ECONNRESET)
 		log_info("disconnected a client: %s", err->text);
 	client_free(arg);

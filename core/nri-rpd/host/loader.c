@@ -363,7 +363,6 @@ static int take_image(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct image *image = arg, found = {.wanted = image->wanted, .notes_hash = NOTE_HASH_INIT};
 	bool ours = false;
-	(void)size;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uintptr_t start = info->dlpi_addr + p->p_vaddr;

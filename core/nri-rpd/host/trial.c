@@ -124,7 +124,6 @@ static void trial_limit(int which, uint64_t soft, uint64_t hard)
 /* Sets no limit in instrumented builds: a sanitizer's shadow takes terabytes of address space. */
 static void limit_memory(uint64_t more)
 {
-	(void)more;
 }
 #else
 static void limit_memory(uint64_t more)
@@ -467,7 +466,6 @@ static void trial_judge(struct trial *t, struct trial_result *res)
 static void on_pipe(unsigned events, void *arg)
 {
 	struct trial *t = arg;
-	(void)events;
 	int more = 1;
 	for (unsigned i = 0; more > 0 && i < TRIAL_READS_AT_ONCE; i++)
 		more = trial_collect(t);
@@ -479,7 +477,6 @@ static void on_end(unsigned events, void *arg)
 {
 	struct trial *t = arg;
 	struct trial_result res;
-	(void)events;
 	trial_reap(t);
 	trial_judge(t, &res);
 	t->done(t->done_arg, &res);

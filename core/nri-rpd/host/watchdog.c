@@ -179,8 +179,6 @@ static void watchdog_look(struct watchdog *w, uint64_t elapsed_ns)
 
 static void watchdog_handle(int signo, siginfo_t *info, void *context)
 {
-	(void)signo;
-	(void)context;
 	if (info->si_code != SI_TIMER)
 		return;
 	struct watchdog *w = info->si_value.sival_ptr;

@@ -50,7 +50,6 @@ static void held_tell(int fd)
 static void send_away(unsigned events, void *arg)
 {
 	const struct held_socket *s = arg;
-	(void)events;
 	int fd = wire_accept(s->fd);
 	if (fd >= 0) {
 		(void)close(fd);

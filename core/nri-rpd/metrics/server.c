@@ -143,7 +143,6 @@ static void answer_ready(struct metrics *m, struct answer *a)
  * no reason for a restart. */
 static void answer_live(struct metrics *m, struct answer *a)
 {
-	(void)m;
 	(void)buf_add_str(&a->body, "ok\n");
 }
 
@@ -301,7 +300,6 @@ static void close_excess(struct metrics *m, const struct connection *like, unsig
 
 static void on_closed(struct evhttp_connection *http, void *arg)
 {
-	(void)http;
 	connection_free(arg);
 }
 
@@ -467,7 +465,6 @@ static void server_resume(void *arg)
 
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
-	(void)listener;
 	pause_accepting(arg, strerror(errno));
 }
 

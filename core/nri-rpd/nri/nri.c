@@ -86,7 +86,6 @@ void nri_updates_ready(struct nri *nri)
 
 static void give_back(void *arg)
 {
-	(void)arg;
 	(void)malloc_trim(0);
 }
 
@@ -156,7 +155,6 @@ void nri_restart(struct nri *nri, const char *why)
 static void closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	struct nri *nri = arg;
-	(void)trunk;
 	nri_lost(nri, err->text, true);
 }
 

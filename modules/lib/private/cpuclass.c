@@ -401,7 +401,6 @@ static void job_done(void *arg, int32_t result)
 {
 	struct cpuclass_job *job = arg;
 	struct cpuclass *c = job->owner;
-	(void)result;
 	c->stats.writes += job->writes;
 	c->stats.failures += job->failures;
 	c->stats.differing += job->differing;

@@ -219,7 +219,6 @@ static void batch_done(void *arg, int32_t result)
 {
 	struct ctl_queue *q = arg;
 	struct ctl_item *items = q->batch;
-	(void)result;
 	q->batch = NULL;
 	end_items(q, items, true);
 	ctl_queue_submit(q);

@@ -585,7 +585,6 @@ static void job_done(void *arg, int32_t result)
 {
 	struct job *j = arg;
 	struct irq *q = j->owner;
-	(void)result;
 	q->stats.writes += j->writes;
 	q->stats.failures += j->failures;
 	if (j->message[0] && !q->complained)

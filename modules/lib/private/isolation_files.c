@@ -476,7 +476,6 @@ static void job_done(void *arg, int32_t result)
 {
 	struct job *j = arg;
 	struct isolation_files *f = j->files;
-	(void)result;
 	f->again |= j->again || j->message[0];
 	if (j->message[0] && strcmp(j->message, f->complained) != 0)
 		modhost_log(&f->h, RP_LOG_WARNING, 0, "%s", j->message);

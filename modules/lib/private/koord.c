@@ -167,9 +167,6 @@ int32_t koord_load(const struct modhost *h, int64_t ret[2])
 
 static int32_t any_entry(void *arg, const char *name, uint32_t kind)
 {
-	(void)arg;
-	(void)name;
-	(void)kind;
 	return 1;
 }
 

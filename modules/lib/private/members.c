@@ -143,7 +143,6 @@ static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	const struct members *m = w->arg;
 	const struct members_choice c = m->choose(inst, info);
 	const struct record rec = record_of(info, &c);
-	(void)txn;
 	members_count(inst, m, &rec, 1);
 	return 0;
 }
@@ -234,7 +233,6 @@ static int32_t members_do_weigh(struct rp_instance *inst, rp_txn txn,
 	struct rp_usage usage;
 	struct record rec;
 	uint32_t n;
-	(void)txn;
 	if (read_placed(inst, m, info->ctr, &rec) &&
 	    modhost_usage(&life_of(inst)->h, info->ctr, &usage) && usage.cpu > 0)
 		m->pools(inst, &n)[rec.pool].weight += usage.cpu;

@@ -434,7 +434,6 @@ static void put_back_free(struct put_back_job *job)
 static void put_back_done(void *arg, int result)
 {
 	struct put_back_job *job = arg;
-	(void)result;
 	if (job->n > job->n_failed)
 		log_info("restored %u kernel files to their original values",
 			 job->n - job->n_failed);

@@ -464,7 +464,6 @@ __attribute__((visibility("default"), format(printf, 2, 3))) void numa_warn(int 
 {
 	va_list ap;
 	va_start(ap, fmt);
-	(void)number;
 	log_vwrite(LOG_SOURCE, LOG_WARNING, fmt, ap);
 	va_end(ap);
 }

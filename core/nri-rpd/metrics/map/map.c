@@ -186,14 +186,12 @@ static void serve_document(struct map *map, struct evhttp_request *http, const c
 static void serve_topology(struct map *map, struct evhttp_request *http,
 			   const struct evkeyvalq *query)
 {
-	(void)query;
 	serve_document(map, http, "Topology", NULL);
 }
 
 static void serve_containers(struct map *map, struct evhttp_request *http,
 			     const struct evkeyvalq *query)
 {
-	(void)query;
 	serve_document(map, http, "Containers", NULL);
 }
 
@@ -208,7 +206,6 @@ static void serve_try(struct map *map, struct evhttp_request *http, const struct
 {
 	struct evbuffer *body = evhttp_request_get_input_buffer(http);
 	size_t len = evbuffer_get_length(body);
-	(void)query;
 	_free_ char *text = malloc(len + 1);
 	if (!text || evbuffer_copyout(body, text, len) != (ev_ssize_t)len) {
 		map_refuse(http, HTTP_INTERNAL, "out of memory\n");
@@ -230,7 +227,6 @@ static void serve_try(struct map *map, struct evhttp_request *http, const struct
 static void serve_plan(struct map *map, struct evhttp_request *http, const struct evkeyvalq *query)
 {
 	const struct ctl_question q = {.method = "ConfigCheck", .flags = CTL_FLAG_PUBLIC};
-	(void)query;
 	struct map_request *r = request_new(map, http, TRIAL);
 	if (r)
 		ctl_ask(map->ctl, &q, answer_document, r);

@@ -90,7 +90,6 @@ struct machine_change {
 static int speedselect_look(struct pipeline *p, void *arg, struct buf *out, struct err *err)
 {
 	const struct machine_change *c = arg;
-	(void)p;
 	Trial__SpeedSelect *m = speedselect_told(c->now);
 	uint8_t *room = m ? buf_reserve(out, trial__speed_select__get_packed_size(m)) : NULL;
 	if (!room)

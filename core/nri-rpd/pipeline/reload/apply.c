@@ -579,7 +579,6 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
 static int topology_event(struct pipeline *p, void *arg, struct err *err)
 {
 	const struct rp_event ev = {.size = sizeof ev, .type = RP_EVENT_TOPOLOGY};
-	(void)arg;
 	return instance_event(p->policy, &ev, err);
 }
 

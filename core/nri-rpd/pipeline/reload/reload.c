@@ -249,7 +249,6 @@ static int add_change(const struct conf_change *change, void *arg)
 
 static int needs_restart(const struct conf_change *change, void *arg)
 {
-	(void)arg;
 	return change->restart;
 }
 

@@ -48,7 +48,6 @@ static void watch_files_changed(unsigned events, void *arg)
 {
 	struct pipeline *p = arg;
 	char room[4096];
-	(void)events;
 	while (read(p->reloads.watch_files.fd, room, sizeof room) > 0)
 		;
 	(void)loop_timer_arm(p->reloads.watch_files.settle, SETTLE_MS);

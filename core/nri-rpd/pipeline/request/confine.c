@@ -34,7 +34,6 @@ struct iset *unowned_cpus(struct pipeline *p)
 
 static bool confine_owns(const struct pipeline *p, const struct ctr *ctr)
 {
-	(void)p;
 	const struct decision *d = txn_view(ctr);
 	return ctr_live(d->state) && d->exclusive && d->exclusive->count;
 }
@@ -50,7 +49,6 @@ static bool anybody_owns(const struct pipeline *p)
 
 static bool is_loose(const struct pipeline *p, const struct ctr *ctr)
 {
-	(void)p;
 	const struct decision *d = txn_view(ctr);
 	return ctr_live(d->state) && !claim_is_controlled(ctr) &&
 	       (d->confined || (!d->cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU)));

@@ -677,7 +677,6 @@ void request_start(struct pipeline *p, const struct pod_desc *pod, const struct 
 void request_note(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
 {
 	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
-	(void)pod;
 	if (ctr && desc->state != RP_STATE_CREATING && desc->state != RP_STATE_EXITED)
 		request_refresh(p, ctr, desc, desc->state);
 }
@@ -791,7 +790,6 @@ void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct c
 		  struct reply *ret)
 {
 	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
-	(void)pod;
 	reply_clear(ret);
 	if (!ctr || !ctr_live(ctr->cur.state))
 		return;
@@ -802,7 +800,6 @@ void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct c
 void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
 {
 	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
-	(void)pod;
 	if (!ctr)
 		return;
 	if (ctr_live(ctr->cur.state))

@@ -291,8 +291,6 @@ static void stage_differing(struct pipeline *p)
  * containers own. */
 static int sync_confine_only(struct pipeline *p, void *arg, struct err *err)
 {
-	(void)arg;
-	(void)err;
 	confine_unknown(p);
 	return 0;
 }

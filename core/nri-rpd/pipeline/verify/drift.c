@@ -171,7 +171,6 @@ static void on_events(unsigned events, void *arg)
 {
 	struct pipeline *p = arg;
 	_Alignas(struct inotify_event) char buf[EVENTS_AT_ONCE];
-	(void)events;
 	ssize_t n = read(p->verify.drift.fd, buf, sizeof buf);
 	for (ssize_t at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
 		const struct inotify_event *e = (const void *)(buf + at);

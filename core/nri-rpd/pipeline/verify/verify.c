@@ -234,7 +234,6 @@ static void verify_verified(void *arg, int result)
 	struct pipeline *p = job->p;
 	bool missed = p->verify.drift.missed;
 	assert(p->verify.running);
-	(void)result;
 	p->verify.running = false;
 	p->verify.drift.missed = false;
 	for (uint32_t i = 0; i < job->n; i++) {

@@ -260,7 +260,6 @@ static bool is_aligned(const struct plugin_wanted *w, void *arg)
 
 static bool is_allocated(const struct plugin_wanted *w, void *arg)
 {
-	(void)arg;
 	return w->kind != PLUGIN_CTR_INIT; /* init containers use the pod's allocations */
 }
 

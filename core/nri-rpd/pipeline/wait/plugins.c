@@ -223,7 +223,6 @@ void plugins_pod_gone(struct pipeline *p, const struct pod *pod)
 
 static int stage_all(struct pipeline *p, void *arg, struct err *err)
 {
-	(void)arg;
 	return granted_stage_all(p, err);
 }
 
