@@ -223,10 +223,16 @@ static bool candidate_precedes(const struct relief_candidate *a, const struct re
 
 void relief_offer(struct relief_question *q, uint32_t unit, int64_t size, uint64_t key)
 {
+	relief_offer_cost(q, unit, size, 0, key);
+}
+
+void relief_offer_cost(struct relief_question *q, uint32_t unit, int64_t size, int64_t cost,
+		       uint64_t key)
+{
 	struct relief_candidates *c = &q->candidates[unit];
 	if (c->all)
 		return;
-	const struct relief_candidate new = {rank_of(size, c->part), size, key};
+	const struct relief_candidate new = {rank_of(size, c->part), size, key, cost};
 	uint32_t at = c->n;
 	if (c->last.key && !candidate_precedes(&c->last, &new))
 		return;
@@ -247,9 +253,11 @@ static void candidates_check(struct relief_question *q, uint32_t unit)
 	for (uint32_t i = 0; i < c->n && c->n_items < RELIEF_CANDIDATES_MAX; i++) {
 		struct relief_item *item = &q->items[q->n_items];
 		c->last = c->list[i];
-		*item = (struct relief_item){
-			.unit = unit, .size = c->last.size, .allowed = UINT64_MAX};
-		if (!q->accept(q->ctx, c->last.key, item) ||
+		*item = (struct relief_item){.unit = unit,
+					     .size = c->last.size,
+					     .allowed = UINT64_MAX,
+					     .cost = c->last.cost};
+		if ((q->accept && !q->accept(q->ctx, c->last.key, item)) ||
 		    (q->checks && q->may_move && !q->may_move(q->ctx, c->last.key)))
 			continue;
 		q->keys[q->n_items++] = c->last.key;
@@ -321,13 +329,13 @@ void relief_read(const struct modhost *h, rp_cfg section, bool parity, struct re
 
 /* ---- movable containers ---------------------------------------------------------------------- */
 
-/* Returns a hash (FNV-1a) of the runtime's id. */
+/* Returns a hash (FNV-1a) of the runtime's id; never 0. */
 static uint64_t relief_key(const struct rp_ctr_info *info)
 {
 	uint64_t key = UINT64_C(0xcbf29ce484222325);
 	for (const char *c = info->id; *c; c++)
 		key = (key ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
-	return key;
+	return key ? key : 1;
 }
 
 static int64_t relief_now_ms(const struct modhost *h)
@@ -335,20 +343,23 @@ static int64_t relief_now_ms(const struct modhost *h)
 	return h->timer ? (int64_t)h->timer->now_ms(h->ctx) : 0;
 }
 
+static void relief_record(struct relief_moved *m, struct relief_record record)
+{
+	m->list[m->next] = record;
+	m->next = (m->next + 1) % RELIEF_MOVED_MAX;
+}
+
 void relief_note_move(const struct modhost *h, struct relief_moved *m, rp_ctr ctr)
 {
 	struct rp_ctr_info info = {.size = sizeof info};
-	m->list[m->next].ctr = ctr;
-	m->list[m->next].at_ms = relief_now_ms(h);
-	m->list[m->next].key = ctr_info(h, ctr, &info) ? 0 : relief_key(&info);
-	m->next = (m->next + 1) % RELIEF_MOVED_MAX;
+	uint64_t key = ctr_info(h, ctr, &info) ? 0 : relief_key(&info);
+	relief_record(m, (struct relief_record){key, relief_now_ms(h)});
 }
 
 void relief_forget_moves(struct relief_moved *m, uint32_t n)
 {
 	for (; n; n--) {
 		m->next = (m->next + RELIEF_MOVED_MAX - 1) % RELIEF_MOVED_MAX;
-		m->list[m->next].ctr = 0;
 		m->list[m->next].key = 0;
 	}
 }
@@ -361,8 +372,7 @@ static bool relief_is_cooling(const struct modhost *h, const struct relief_setti
 	/* the latest move first: the others were earlier */
 	for (uint32_t i = 1; i <= RELIEF_MOVED_MAX; i++) {
 		uint32_t at = (m->next + RELIEF_MOVED_MAX - i) % RELIEF_MOVED_MAX;
-		bool used = m->list[at].ctr || m->list[at].key;
-		if (!used || now - m->list[at].at_ms >= s->cooldown_ms)
+		if (!m->list[at].key || now - m->list[at].at_ms >= s->cooldown_ms)
 			return false;
 		key = key ? key : relief_key(info);
 		if (m->list[at].key == key)
@@ -373,30 +383,29 @@ static bool relief_is_cooling(const struct modhost *h, const struct relief_setti
 
 uint32_t relief_save(const struct relief_moved *m, uint8_t ret[RELIEF_SAVED_MAX])
 {
-	uint32_t size = 0, last = RELIEF_MOVED_MAX - 1;
-	bool wrapped = m->list[last].ctr || m->list[last].key;
-	for (uint32_t i = 0; i < (wrapped ? RELIEF_MOVED_MAX : m->next); i++) {
-		uint32_t at = wrapped ? (m->next + i) % RELIEF_MOVED_MAX : i; /* the oldest first */
-		const int64_t record[] = {(int64_t)m->list[at].key, m->list[at].at_ms};
-		if (!m->list[at].key)
+	uint32_t size = 0;
+	for (uint32_t i = 0; i < RELIEF_MOVED_MAX; i++) {
+		/* the oldest first */
+		const struct relief_record *r = &m->list[(m->next + i) % RELIEF_MOVED_MAX];
+		if (!r->key)
 			continue;
-		memcpy(ret + size, record, sizeof record);
-		size += (uint32_t)sizeof record;
+		memcpy(ret + size, r, sizeof *r);
+		size += (uint32_t)sizeof *r;
 	}
 	return size;
 }
 
 bool relief_load(const struct modhost *h, const void *data, uint32_t size, struct relief_moved *ret)
 {
-	int64_t record[2], now = relief_now_ms(h);
+	struct relief_record record;
+	int64_t now = relief_now_ms(h);
 	if (size > RELIEF_SAVED_MAX || size % sizeof record)
 		return false;
 	for (uint32_t i = 0; i < size; i += (uint32_t)sizeof record) {
-		memcpy(record, (const uint8_t *)data + i, sizeof record);
-		if (record[1] > now)
+		memcpy(&record, (const uint8_t *)data + i, sizeof record);
+		if (!record.key || record.at_ms > now)
 			continue; /* recorded before the last boot */
-		ret->list[ret->next].key = (uint64_t)record[0];
-		ret->list[ret->next].at_ms = record[1];
+		ret->list[ret->next] = record;
 		ret->next = (ret->next + 1) % RELIEF_MOVED_MAX;
 	}
 	return true;

@@ -80,6 +80,7 @@ int64_t relief_rank(int64_t size, int64_t lacks, uint32_t moves);
 struct relief_candidate {
 	int64_t rank, size;
 	uint64_t key;
+	int64_t cost;
 };
 
 /* The best candidates of a unit that were not checked before, by relief_rank() and key. */
@@ -95,11 +96,12 @@ struct relief_question {
 	uint32_t n_units;
 	struct relief_unit units[RELIEF_UNITS_MAX];
 	void *ctx;
-	/* Names all containers that lie in one unit, by relief_offer(). It is called again as long
+	/* Names all containers that lie in one unit, by relief_offer() or relief_offer_cost(). It is called again as long
 	 * as containers were refused. */
 	void (*offer)(void *ctx, struct relief_question *q);
 	/* Returns true if the container may be moved, and stores its cost and units. It is called
-	 * for the best candidates only, as it may be expensive. */
+	 * for the best candidates only, as it may be expensive. NULL: all may be moved to each unit
+	 * at the offered cost. */
 	bool (*accept)(void *ctx, uint64_t key, struct relief_item *ret);
 	/* Returns true if an accepted container may be moved. It is called for the containers of
 	 * the best moves, and if one of them must stay, for all candidates. NULL: all may. */
@@ -120,6 +122,9 @@ int32_t relief_ask(struct relief_question *q, int64_t size, uint64_t wanted, uin
 /* Offers one container. Each call of `offer` must name the same containers by the same
  * keys; keys are at least 1. */
 void relief_offer(struct relief_question *q, uint32_t unit, int64_t size, uint64_t key);
+/* Offers one container whose cost is at hand, so that `accept` need not store it. */
+void relief_offer_cost(struct relief_question *q, uint32_t unit, int64_t size, int64_t cost,
+		       uint64_t key);
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
@@ -165,10 +170,9 @@ void relief_read(const struct modhost *h, rp_cfg section, bool parity, struct re
 
 /* The containers that were moved last, with the times of the moves. All zeros: none. */
 struct relief_moved {
-	struct {
-		rp_ctr ctr;
-		int64_t at_ms;
+	struct relief_record {
 		uint64_t key; /* hash of the runtime's id, which survives restarts; 0: unused */
+		int64_t at_ms;
 	} list[RELIEF_MOVED_MAX];
 	uint32_t next;
 };

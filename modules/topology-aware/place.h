@@ -37,6 +37,7 @@ struct request {
 	int32_t sched; /* scheduling class index, or SCHEDCLASS_NONE */
 	struct irq_ask *irq;
 	uint32_t pool_hint; /* pool to prefer if it suffices, or NO_POOL */
+	bool hint_suffices; /* pool_hint suffices: no other pool is compared */
 	/* pool that the container stays within, or NO_POOL; that of the device for a claim */
 	uint32_t pod_pool;
 	const struct grant *had; /* previous grant if this is a resize, otherwise NULL */

@@ -157,20 +157,39 @@ static void place_ledger_account(struct rp_instance *inst, const struct grant *g
 	l->classes_changed |= g->exclusive != NULL;
 }
 
+/* Puts a grant into the list of its pool, of which the grants of shared CPUs are the first part. */
+static void ledger_list(struct pool *pool, struct grant *g)
+{
+	bool shares = grant_shares(g);
+	g->pool_link = shares ? &pool->grants : pool->unshared;
+	g->pool_next = *g->pool_link;
+	*g->pool_link = g;
+	if (g->pool_next)
+		g->pool_next->pool_link = &g->pool_next;
+	if (shares && pool->unshared == &pool->grants)
+		pool->unshared = &g->pool_next;
+}
+
+static void ledger_unlist(struct pool *pool, struct grant *g)
+{
+	*g->pool_link = g->pool_next;
+	if (g->pool_next)
+		g->pool_next->pool_link = g->pool_link;
+	if (pool->unshared == &g->pool_next)
+		pool->unshared = g->pool_link;
+}
+
 static void link_grant(struct rp_instance *inst, struct grant *g)
 {
 	struct pool *pool = &inst->plan->pools[g->pool];
 	uint32_t size = grant_is_fixed(g) ? 0 : (uint32_t)grant_size(g);
 	g->at = inst->ledger.n_grants;
-	inst->ledger.sizes[g->at] = (struct ledger_size){g->ctr, g->pool, size};
+	inst->ledger.sizes[g->at] = (struct ledger_size){
+		g->ctr, g->pool, size, relief_cost(g->exclusive != NULL, g->mem_size)};
 	place_ledger_account(inst, g, true);
 	/* cannot fail: ledger_reserve() was called */
 	(void)table_put(&inst->ledger.by_ctr, g->ctr, g);
-	g->pool_next = pool->grants;
-	g->pool_link = &pool->grants;
-	if (g->pool_next)
-		g->pool_next->pool_link = &g->pool_next;
-	pool->grants = g;
+	ledger_list(pool, g);
 	g->in = true;
 }
 
@@ -182,9 +201,7 @@ static void unlink_grant(struct rp_instance *inst, struct grant *g)
 	l->sizes[g->at] = l->sizes[l->n_grants];
 	ledger_find(inst, l->sizes[g->at].ctr)->at = g->at;
 	table_del(&l->by_ctr, g->ctr);
-	*g->pool_link = g->pool_next;
-	if (g->pool_next)
-		g->pool_next->pool_link = g->pool_link;
+	ledger_unlist(&inst->plan->pools[g->pool], g);
 	g->in = false;
 }
 

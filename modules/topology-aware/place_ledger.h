@@ -94,6 +94,7 @@ struct ledger_entry {
 struct ledger_size {
 	rp_ctr ctr;
 	uint32_t pool, size; /* size: grant_size(); 0: the grant must not move */
+	int64_t cost; /* relief_cost() of the grant */
 };
 
 struct ledger {
@@ -139,6 +140,11 @@ struct grant *grant_free(struct grant *g); /* accepts NULL; returns NULL */
 static inline int64_t grant_size(const struct grant *g)
 {
 	return 1000 * (int64_t)cpus_count(g->exclusive) + g->portion;
+}
+/* Returns true if the container runs on the shared CPUs of its pool. */
+static inline bool grant_shares(const struct grant *g)
+{
+	return g->type == GRANT_NORMAL && (g->portion > 0 || !g->exclusive);
 }
 /*
  * Returns true for grants that must not move: a move could harm the container, or its place is

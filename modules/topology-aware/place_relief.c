@@ -70,15 +70,8 @@ static void place_relief_offer(void *ctx, struct relief_question *q)
 		const struct ledger_size *s = &l->sizes[i];
 		uint32_t unit = p->pools[s->pool].unit;
 		if (s->size && s->ctr != m->ctr && unit < q->n_units)
-			relief_offer(q, unit, s->size, s->ctr);
+			relief_offer_cost(q, unit, s->size, s->cost, s->ctr);
 	}
-}
-
-static bool place_relief_accept(void *ctx, uint64_t key, struct relief_item *ret)
-{
-	const struct grant *g = ledger_find(((struct relief_plan *)ctx)->inst, key);
-	ret->cost = relief_cost(g->exclusive != NULL, g->mem_size);
-	return true;
 }
 
 static bool place_relief_may_move(void *ctx, uint64_t key)
@@ -102,7 +95,7 @@ static int32_t find_moves(struct rp_instance *inst, const struct request *r, uin
 	ret->ctr = r->info.ctr;
 	ret->q.ctx = ret;
 	ret->q.offer = place_relief_offer;
-	ret->q.accept = place_relief_accept;
+	ret->q.accept = NULL;
 	ret->q.may_move = place_relief_may_move;
 	find_units(inst->plan, r, ret);
 	int32_t n = relief_ask(&ret->q, request_size(r), UINT64_MAX, max_moves);
@@ -115,11 +108,14 @@ static int32_t find_moves(struct rp_instance *inst, const struct request *r, uin
 static uint32_t find_within(struct rp_instance *inst, const struct request *r, uint32_t unit)
 {
 	struct rp_plan *p = inst->plan;
+	struct request asked = *r;
+	if (asked.pod_pool == NO_POOL)
+		asked.pod_pool = place_pod_pool(inst, r);
 	score_begin(p, r);
 	for (uint32_t i = p->pools[unit].first; i <= unit; i++) {
 		struct score s;
-		score_pool(inst, r, i, &s);
-		if (score_sufficient(r, &s))
+		score_pool(inst, &asked, i, &s);
+		if (score_sufficient(&asked, &s))
 			return i;
 	}
 	return NO_POOL;
@@ -140,6 +136,7 @@ static int32_t place_within(struct rp_instance *inst, struct request *r, uint32_
 	r->pool_hint = find_within(inst, r, unit);
 	if (r->pool_hint == NO_POOL || r->strict_isolated || r->selective)
 		return -RP_ENOSPC;
+	r->hint_suffices = true;
 	e = place(inst, r, ret);
 	if (e)
 		return e;

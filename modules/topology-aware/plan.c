@@ -124,6 +124,7 @@ void plan_empty_pool(const struct rp_plan *p, struct pool *pool)
 	pool->zero_own = pool->zero_sum = 0;
 	memset(pool->n_grants, 0, sizeof pool->n_grants);
 	pool->grants = NULL;
+	pool->unshared = &pool->grants;
 	pool->changed = true;
 }
 

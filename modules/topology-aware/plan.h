@@ -56,7 +56,8 @@ struct pool {
 	int64_t shared_own, shared_sum, reserved_own, reserved_sum;
 	uint32_t zero_own, zero_sum; /* containers without CPU request (GRANT_ZERO) */
 	uint32_t n_grants[N_GRANT_TYPES]; /* grants of this pool, without descendants */
-	struct grant *grants;
+	/* Grants of this pool; those of shared CPUs precede *unshared. */
+	struct grant *grants, **unshared;
 	bool changed; /* `sharable` has changed since ledger_begin() */
 	/* The unit of relief_question that contains the pool; RELIEF_UNITS_MAX: none. Computed by
 	 * place_relief.c. */

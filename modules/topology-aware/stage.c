@@ -13,18 +13,13 @@
 
 /* ---- CPUs of a grant ------------------------------------------------------------------------- */
 
-static bool shares_cpus(const struct grant *g)
-{
-	return g->type == GRANT_NORMAL && (g->portion > 0 || !g->exclusive);
-}
-
 /* Returns the current CPUs of a grant. */
 static void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset *ret)
 {
 	const struct pool *pool = &p->pools[g->pool];
 	if (g->type == GRANT_RESERVED)
 		rp_idset_copy(ret, plan_ids(p, pool->reserved));
-	else if (shares_cpus(g))
+	else if (grant_shares(g))
 		rp_idset_or(ret, plan_ids(p, pool->sharable), cpus_ids(g->exclusive));
 	else
 		rp_idset_copy(ret, cpus_ids(g->exclusive));
@@ -211,8 +206,8 @@ static int32_t stage_sharers_of(struct rp_instance *inst, rp_txn txn, const stru
 	char text[CTR_DATA_MAX + 1];
 	const char *shared = NULL;
 	int32_t r = 0;
-	for (const struct grant *g = pool->grants; g && !r; g = g->pool_next) {
-		if (g->ctr == except || !shares_cpus(g))
+	for (const struct grant *g = pool->grants; g != *pool->unshared && !r; g = g->pool_next) {
+		if (g->ctr == except)
 			continue;
 		if (!shared)
 			shared = ctr_data_text(&inst->h, SHARED_CPUS,
