@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include <nri-rp/lib/text.h>
 #include "modules/balloons/place.h"
 #include "modules/lib/private/cpus.h"
 #include "modules/lib/private/room.h"
@@ -215,10 +216,7 @@ struct member *state_member(const struct state *s, rp_ctr ctr)
 
 uint32_t state_hash(const char *text)
 {
-	uint32_t hash = 2166136261u;
-	for (; text && *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 16777619u;
-	return hash >> 16 & (STATE_HASHES - 1);
+	return text ? (uint32_t)(text_hash(text) >> 32) & (STATE_HASHES - 1) : 0;
 }
 
 /* Links the member. Cannot fail: room_for_member() has reserved the space. */

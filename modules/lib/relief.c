@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <nri-rp/lib/ctr.h>
+#include <nri-rp/lib/text.h>
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
@@ -329,12 +330,10 @@ void relief_read(const struct modhost *h, rp_cfg section, bool parity, struct re
 
 /* ---- movable containers ---------------------------------------------------------------------- */
 
-/* Returns a hash (FNV-1a) of the runtime's id; never 0. */
+/* Returns a hash of the runtime's id; never 0. */
 static uint64_t relief_key(const struct rp_ctr_info *info)
 {
-	uint64_t key = UINT64_C(0xcbf29ce484222325);
-	for (const char *c = info->id; *c; c++)
-		key = (key ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+	uint64_t key = text_hash(info->id);
 	return key ? key : 1;
 }
 

@@ -96,8 +96,8 @@ struct relief_question {
 	uint32_t n_units;
 	struct relief_unit units[RELIEF_UNITS_MAX];
 	void *ctx;
-	/* Names all containers that lie in one unit, by relief_offer() or relief_offer_cost(). It is called again as long
-	 * as containers were refused. */
+	/* Names all containers that lie in one unit, by relief_offer() or relief_offer_cost(). It
+	 * is called again as long as containers were refused. */
 	void (*offer)(void *ctx, struct relief_question *q);
 	/* Returns true if the container may be moved, and stores its cost and units. It is called
 	 * for the best candidates only, as it may be expensive. NULL: all may be moved to each unit

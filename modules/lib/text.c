@@ -37,6 +37,14 @@ void text_put(struct text *t, const char *more)
 	t->len += n;
 }
 
+uint64_t text_hash(const char *text)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
 void text_put_set(struct text *t, struct rp_ids ids)
 {
 	char set[RP_IDSET_TEXT_MAX];

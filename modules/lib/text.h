@@ -23,6 +23,9 @@ void text_put(struct text *t, const char *more);
 void text_put_set(struct text *t, struct rp_ids ids);
 const char *text_of(const struct text *t); /* "" if it has failed */
 
+/* Returns a hash of a text (64-bit FNV-1a), equal in all processes. */
+uint64_t text_hash(const char *text);
+
 /* Adds a label with its quoted value. */
 void text_label(struct text *t, const char *name, const char *value);
 void text_label_number(struct text *t, const char *name, int64_t value);

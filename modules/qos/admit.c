@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <nri-rp/lib/text.h>
 #include "modules/qos/qos.h"
 
 struct kept {
@@ -14,14 +15,6 @@ struct kept {
 	/* name of the main container once it was created; "": not yet */
 	char main[MAIN_NAME_MAX + 1];
 };
-
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325u;
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-	return hash;
-}
 
 static bool read_kept(const struct rp_instance *inst, rp_pod pod, struct kept *ret)
 {
@@ -190,7 +183,7 @@ static int32_t admit_reserve(struct rp_instance *inst, rp_txn txn, const struct 
 				 .level = (uint16_t)a->level,
 				 .role = ROLE_GRANT,
 				 .flags = a->flags,
-				 .uid = hash_of(pod->uid)}};
+				 .uid = text_hash(pod->uid)}};
 	struct record former = {.nodes = 0};
 	/* For the explanations of others: its containers are not known yet. */
 	const struct rp_ctr_info as_ctr = {
@@ -269,7 +262,7 @@ int32_t admit_use(struct rp_instance *inst, rp_txn txn, struct entry *main, cons
 	if (main->is.level != LEVEL_DEDICATED && main->is.level != LEVEL_SHARED)
 		return 0;
 	int32_t r = h->cache->get_pod(h->ctx, main->pod, &pod);
-	main->is.uid = hash_of(pod.uid);
+	main->is.uid = text_hash(pod.uid);
 	struct entry used = {.pod = main->pod, .is = main->is};
 	used.is.role = ROLE_GRANT;
 	used.is.flags |= ASK_USED;

@@ -388,7 +388,7 @@ static struct grant *make_grant(const struct placing *l)
 {
 	const struct request *r = l->r;
 	int32_t e = 0;
-	struct grant *g = grant_new(&r->info);
+	struct grant *g = grant_new(l->inst, &r->info);
 	if (!g)
 		return NULL;
 	g->pool = l->pool;

@@ -239,14 +239,14 @@ static int32_t weigh_explicit(struct rp_instance *inst, struct request *r,
 static void weigh_implicit(struct rp_instance *inst, struct request *r)
 {
 	struct rp_plan *p = inst->plan;
-	for (uint32_t i = 0; (r->colocate_pod || r->colocate_ns) && i < p->n_pools; i++) {
-		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next) {
-			if (r->colocate_pod && g->pod == r->info.pod && g->ctr != r->info.ctr)
-				r->weighted |= add_weight(p, i, COLOCATION_WEIGHT);
-			if (r->colocate_ns && strcmp(g->namespace, r->info.pod_namespace) == 0)
-				r->weighted |= add_weight(p, i, COLOCATION_WEIGHT);
-		}
-	}
+	const struct grant *g = r->colocate_pod ? ledger_of_pod(inst, r->info.pod) : NULL;
+	const uint32_t *n_at =
+		r->colocate_ns ? ledger_of_namespace(inst, r->info.pod_namespace) : NULL;
+	for (; g; g = g->pod_next)
+		if (g->ctr != r->info.ctr)
+			r->weighted |= add_weight(p, g->pool, COLOCATION_WEIGHT);
+	for (uint32_t i = 0; n_at && i < p->n_pools; i++)
+		r->weighted |= add_weight(p, i, n_at[i] * COLOCATION_WEIGHT);
 }
 
 /*

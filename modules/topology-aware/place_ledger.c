@@ -6,13 +6,72 @@
  */
 #include <stdlib.h>
 
+#include <nri-rp/lib/text.h>
 #include "modules/lib/private/room.h"
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
+/* ---- namespaces ------------------------------------------------------------------------------ */
+
+static struct space *space_find(const struct ledger *l, uint64_t hash, const char *name)
+{
+	struct space *s = table_get(&l->spaces, hash);
+	while (s && strcmp(s->name, name) != 0)
+		s = s->next;
+	return s;
+}
+
+/* Returns the namespace for one more grant; NULL: out of memory. */
+static struct space *space_use(struct rp_instance *inst, const char *name)
+{
+	struct ledger *l = &inst->ledger;
+	uint64_t hash = text_hash(name);
+	struct space *s = space_find(l, hash, name);
+	if (!s) {
+		s = calloc(1, sizeof *s + inst->plan->n_pools * sizeof *s->n_at);
+		if (!s)
+			return NULL;
+		s->ledger = l;
+		s->next = table_get(&l->spaces, hash);
+		s->hash = hash;
+		s->name = strdup(name);
+		if (!s->name || table_put(&l->spaces, hash, s)) {
+			free(s->name);
+			free(s);
+			return NULL;
+		}
+	}
+	s->n_users++;
+	return s;
+}
+
+static void space_unref(struct space *s)
+{
+	if (!s || --s->n_users)
+		return;
+	struct table *spaces = &s->ledger->spaces;
+	struct space *first = table_get(spaces, s->hash), *before = first;
+	while (before != s && before->next != s)
+		before = before->next;
+	if (before != s)
+		before->next = s->next;
+	else if (s->next)
+		(void)table_put(spaces, s->hash, s->next); /* replaces, which cannot fail */
+	else
+		table_del(spaces, s->hash);
+	free(s->name);
+	free(s);
+}
+
+const uint32_t *ledger_of_namespace(const struct rp_instance *inst, const char *name)
+{
+	const struct space *s = space_find(&inst->ledger, text_hash(name), name);
+	return s ? s->n_at : NULL;
+}
+
 /* ---- grants ---------------------------------------------------------------------------------- */
 
-struct grant *grant_new(const struct rp_ctr_info *info)
+struct grant *grant_new(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct grant *g = calloc(1, sizeof *g);
 	if (!g)
@@ -22,8 +81,10 @@ struct grant *grant_new(const struct rp_ctr_info *info)
 	g->qos = (uint8_t)info->qos;
 	g->claim = info->flags & RP_CTR_CLAIM;
 	g->class = CPUCLASS_NONE;
-	g->namespace = strdup(info->pod_namespace);
-	return g->namespace ? g : grant_free(g);
+	if (!inst->plan->settings.colocate_namespaces)
+		return g;
+	g->space = space_use(inst, info->pod_namespace);
+	return g->space ? g : grant_free(g);
 }
 
 struct grant *grant_copy(const struct grant *from)
@@ -37,16 +98,17 @@ struct grant *grant_copy(const struct grant *from)
 	g->hints = hints_ref(from->hints);
 	g->irq = irq_ask_ref(from->irq);
 	g->exclusive = cpus_new(cpus_ids(from->exclusive), &r);
-	g->namespace = strdup(from->namespace);
+	if (g->space)
+		g->space->n_users++;
 	g->reason = from->reason ? strdup(from->reason) : NULL;
-	return r || !g->namespace || (from->reason && !g->reason) ? grant_free(g) : g;
+	return r || (from->reason && !g->reason) ? grant_free(g) : g;
 }
 
 struct grant *grant_free(struct grant *g)
 {
 	if (!g)
 		return NULL;
-	free(g->namespace);
+	space_unref(g->space);
 	hints_unref(g->hints);
 	irq_ask_unref(g->irq);
 	free(g->exclusive);
@@ -67,7 +129,7 @@ bool grant_is_fixed(const struct grant *g)
 int32_t ledger_reserve(struct rp_instance *inst, uint32_t n)
 {
 	struct ledger *l = &inst->ledger;
-	return table_reserve(&l->by_ctr, n) ||
+	return table_reserve(&l->by_ctr, n) || table_reserve(&l->by_pod, n) ||
 			       !room_for(&l->log, &l->cap_log, l->n_log + n, sizeof *l->log) ||
 			       !room_for(&l->sizes, &l->cap_sizes, l->n_grants + n,
 					 sizeof *l->sizes)
@@ -88,6 +150,11 @@ void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret)
 struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr)
 {
 	return table_get(&inst->ledger.by_ctr, ctr);
+}
+
+struct grant *ledger_of_pod(const struct rp_instance *inst, rp_pod pod)
+{
+	return table_get(&inst->ledger.by_pod, pod);
 }
 
 /* ---- sets and sums --------------------------------------------------------------------------- */
@@ -189,6 +256,13 @@ static void link_grant(struct rp_instance *inst, struct grant *g)
 	place_ledger_account(inst, g, true);
 	/* cannot fail: ledger_reserve() was called */
 	(void)table_put(&inst->ledger.by_ctr, g->ctr, g);
+	g->pod_prev = NULL;
+	g->pod_next = ledger_of_pod(inst, g->pod);
+	if (g->pod_next)
+		g->pod_next->pod_prev = g;
+	(void)table_put(&inst->ledger.by_pod, g->pod, g);
+	if (g->space)
+		g->space->n_at[g->pool]++;
 	ledger_list(pool, g);
 	g->in = true;
 }
@@ -201,6 +275,16 @@ static void unlink_grant(struct rp_instance *inst, struct grant *g)
 	l->sizes[g->at] = l->sizes[l->n_grants];
 	ledger_find(inst, l->sizes[g->at].ctr)->at = g->at;
 	table_del(&l->by_ctr, g->ctr);
+	if (g->pod_next)
+		g->pod_next->pod_prev = g->pod_prev;
+	if (g->pod_prev)
+		g->pod_prev->pod_next = g->pod_next;
+	else if (g->pod_next)
+		(void)table_put(&l->by_pod, g->pod, g->pod_next);
+	else
+		table_del(&l->by_pod, g->pod);
+	if (g->space)
+		g->space->n_at[g->pool]--;
 	ledger_unlist(&inst->plan->pools[g->pool], g);
 	g->in = false;
 }
@@ -283,6 +367,7 @@ void ledger_clear(struct rp_instance *inst)
 		plan_empty_pool(p, &p->pools[i]);
 	}
 	table_clear(&l->by_ctr);
+	table_clear(&l->by_pod);
 	l->n_grants = l->n_waiting = l->n_cold = 0;
 	l->irqs_changed = l->classes_changed = true;
 }

@@ -77,12 +77,13 @@ struct grant {
 	uint64_t cold_ms, cold_until;
 	struct needs needs;
 	struct irq_ask *irq;
-	char *namespace;
 	char *reason; /* reason of GRANT_MISPLACED or GRANT_OVERFLOW; otherwise NULL */
 	/* Links of the ledger. */
 	bool in, queued;
 	uint32_t at; /* index in ledger.sizes */
 	struct grant *pool_next, **pool_link;
+	struct grant *pod_next, *pod_prev;
+	struct space *space; /* the namespace; NULL: namespaces are not placed near each other */
 };
 
 struct ledger_entry {
@@ -97,8 +98,20 @@ struct ledger_size {
 	int64_t cost; /* relief_cost() of the grant */
 };
 
+/* A namespace that has grants. */
+struct space {
+	struct ledger *ledger;
+	struct space *next; /* another namespace of the same hash */
+	uint64_t hash;
+	char *name;
+	uint32_t n_users; /* grants, in the ledger or not */
+	uint32_t n_at[]; /* grants of each pool */
+};
+
 struct ledger {
 	struct table by_ctr; /* struct grant, by container */
+	struct table by_pod; /* the first struct grant of a pod */
+	struct table spaces; /* struct space, by hash */
 	struct ledger_size *sizes; /* n_grants of them, in any order */
 	uint32_t cap_sizes;
 	uint32_t n_grants, n_waiting; /* n_waiting: grants with GRANT_OVERFLOW or GRANT_MISPLACED */
@@ -131,9 +144,14 @@ void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret);
 void ledger_remove(struct rp_instance *inst, struct grant *g);
 /* Returns the grant of a container, or NULL. */
 struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr);
+/* Returns the first grant of a pod, to which the others are linked by pod_next, or NULL. */
+struct grant *ledger_of_pod(const struct rp_instance *inst, rp_pod pod);
+/* Returns how many grants of a namespace each pool has; NULL: no pool has any. Only for a plan that
+ * places namespaces near each other. */
+const uint32_t *ledger_of_namespace(const struct rp_instance *inst, const char *name);
 
 /* Allocates a grant that is not in the ledger; NULL: out of memory. */
-struct grant *grant_new(const struct rp_ctr_info *info);
+struct grant *grant_new(struct rp_instance *inst, const struct rp_ctr_info *info);
 struct grant *grant_copy(const struct grant *g);
 struct grant *grant_free(struct grant *g); /* accepts NULL; returns NULL */
 /* Returns the CPUs of a grant in milli-CPU. */

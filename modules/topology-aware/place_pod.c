@@ -9,19 +9,17 @@
 
 /* Adds the grants of the pod's other containers within a pool. Returns false if one is outside of
  * it. */
-static bool add_granted(const struct rp_plan *p, const struct request *r, uint32_t pool,
+static bool add_granted(const struct rp_instance *inst, const struct request *r, uint32_t pool,
 			int64_t *cpu, int64_t *mem)
 {
-	for (uint32_t i = 0; i < p->n_pools; i++) {
-		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next) {
-			if (g->pod != r->info.pod || g->ctr == r->info.ctr ||
-			    g->type != GRANT_NORMAL)
-				continue;
-			if (i > pool || i < p->pools[pool].first)
-				return false;
-			*cpu += g->portion + 1000 * (int64_t)cpus_count(g->exclusive);
-			*mem += g->mem_size;
-		}
+	const struct grant *g = ledger_of_pod(inst, r->info.pod);
+	for (; g; g = g->pod_next) {
+		if (g->ctr == r->info.ctr || g->type != GRANT_NORMAL)
+			continue;
+		if (g->pool > pool || g->pool < inst->plan->pools[pool].first)
+			return false;
+		*cpu += grant_size(g);
+		*mem += g->mem_size;
 	}
 	return true;
 }
@@ -47,7 +45,7 @@ uint32_t place_pod_pool(struct rp_instance *inst, const struct request *r)
 	for (uint32_t i = 0; i < p->n_pools; i++) {
 		int64_t cpu = p->room[i];
 		int64_t mem = memalloc_available(p->mem, tree_memory(&p->pools[i], r->mem_types));
-		if (add_granted(p, r, i, &cpu, &mem) && cpu >= pod.cpu_request &&
+		if (add_granted(inst, r, i, &cpu, &mem) && cpu >= pod.cpu_request &&
 		    mem >= pod.mem_request && (best == NO_POOL || is_smaller(p, i, best)))
 			best = i;
 	}

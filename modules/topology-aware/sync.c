@@ -61,10 +61,11 @@ static bool sort_fits(const struct request *r, const struct record *rec)
  * Makes a grant from a saved record. Class, interrupts and hidden threads come from the current
  * request.
  */
-static struct grant *grant_of(const struct request *r, const struct record *rec)
+static struct grant *grant_of(struct rp_instance *inst, const struct request *r,
+			      const struct record *rec)
 {
 	int32_t e = 0;
-	struct grant *g = grant_new(&r->info);
+	struct grant *g = grant_new(inst, &r->info);
 	if (!g)
 		return NULL;
 	g->pool = rec->pool;
@@ -115,7 +116,7 @@ static int32_t sync_reinstate(struct rp_instance *inst, const struct request *r,
 	int32_t e = ledger_reserve(inst, 1);
 	if (e)
 		return e;
-	struct grant *g = grant_of(r, rec);
+	struct grant *g = grant_of(inst, r, rec);
 	if (!g)
 		return modhost_no_memory(&inst->h);
 	if (memalloc_allocate(p->mem, &req, &zone)) {

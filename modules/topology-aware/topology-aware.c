@@ -245,6 +245,8 @@ static void fini(struct rp_instance *inst)
 	if (inst->plan)
 		leave(inst);
 	table_fini(&inst->ledger.by_ctr);
+	table_fini(&inst->ledger.by_pod);
+	table_fini(&inst->ledger.spaces);
 	free(inst->ledger.sizes);
 	free(inst->ledger.log);
 	free(inst->moved);

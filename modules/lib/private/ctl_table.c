@@ -3,6 +3,7 @@
  * their marks for the saved state. */
 #include <stdlib.h>
 
+#include <nri-rp/lib/text.h>
 #include "modules/lib/private/ctl_table.h"
 #include "modules/lib/private/room.h"
 
@@ -22,14 +23,6 @@ struct ctl_entry *ctl_table_put(struct ctl_table *t, rp_ctr ctr)
 /* ---- the record ------------------------------------------------------------------------------ */
 
 #define RECORD_HEAD UINT64_C(0x31204c544320706e) /* version of this layout */
-
-static uint64_t mark_of(const char *id)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	for (; *id; id++)
-		hash = (hash ^ (unsigned char)*id) * UINT64_C(0x100000001b3);
-	return hash;
-}
 
 /* Returns the position of a mark in the record; 0: none. */
 static uint32_t ctl_table_recorded(const struct ctl_table *t, uint64_t mark)
@@ -112,7 +105,7 @@ void ctl_table_prune(struct ctl_table *t)
 struct ctl_entry *ctl_table_know(struct ctl_table *t, const struct rp_ctr_info *info)
 {
 	struct ctl_entry *e = ctl_table_find(t, info->ctr);
-	uint64_t mark = mark_of(info->id);
+	uint64_t mark = text_hash(info->id);
 	if (e || !ctl_table_recorded(t, mark))
 		return e;
 	e = ctl_table_put(t, info->ctr);
@@ -126,7 +119,7 @@ struct ctl_entry *ctl_table_know(struct ctl_table *t, const struct rp_ctr_info *
 struct ctl_entry *ctl_table_give(struct ctl_table *t, const struct rp_ctr_info *info,
 				 const char *class)
 {
-	uint64_t mark = mark_of(info->id);
+	uint64_t mark = text_hash(info->id);
 	struct ctl_entry *e = class && record_add(t, mark) ? NULL : ctl_table_put(t, info->ctr);
 	if (!e)
 		return NULL;

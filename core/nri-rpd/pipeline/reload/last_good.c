@@ -11,6 +11,7 @@
 #include "core/lib/util/fs.h"
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
+#include "core/nri-rpd/host/note.h"
 #include "proto/kept.pb-c.h"
 
 #define MAGIC_SIZE 8u
@@ -145,25 +146,16 @@ int kept_read_file(const char *dir, const char *file, struct kept *ret, struct e
 	return r;
 }
 
-/* Continues a 64-bit FNV-1a hash. */
-static uint64_t last_good_hash(uint64_t sum, const void *data, size_t size)
-{
-	const uint8_t *bytes = data;
-	for (size_t i = 0; i < size; i++)
-		sum = (sum ^ bytes[i]) * UINT64_C(0x100000001b3);
-	return sum;
-}
-
 uint64_t kept_sum(const struct conf_files *files)
 {
-	uint64_t sum = UINT64_C(0xcbf29ce484222325);
+	uint64_t sum = NOTE_HASH_INIT;
 	for (unsigned i = 0; i < files->n_sources; i++) {
 		const struct conf_source *s = &files->sources[i];
 		const bool flags[] = {s->pushed, s->keyed, s->object};
-		sum = last_good_hash(sum, flags, sizeof flags);
-		sum = last_good_hash(sum, s->name, strlen(s->name) + 1);
-		sum = last_good_hash(sum, &s->len, sizeof s->len);
-		sum = last_good_hash(sum, s->text, s->len);
+		sum = note_hash(sum, flags, sizeof flags);
+		sum = note_hash(sum, s->name, strlen(s->name) + 1);
+		sum = note_hash(sum, &s->len, sizeof s->len);
+		sum = note_hash(sum, s->text, s->len);
 	}
 	return sum ? sum : 1;
 }
