@@ -101,5 +101,8 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 	if ((empty || !inst->now.n[CLASS_SHARED]) && !f.turned)
 		return 0;
 	return life_walk(inst, txn,
-			 (struct life_walk){.each = stage_follow, .except = except, .arg = &f});
+			 (struct life_walk){.each = stage_follow,
+					    .except = except,
+					    .arg = &f,
+					    .but = f.turned ? NULL : &inst->owners});
 }

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include <nri-rp/lib/owners.h>
 #include <nri-rp/lib/relief.h>
 #include <nri-rp/lib/section.h>
 
@@ -294,7 +295,7 @@ static int32_t life_visit(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 			  const struct life_walk *w)
 {
 	struct rp_ctr_info info;
-	if (!ctr || ctr == w->except)
+	if (!ctr || ctr == w->except || (w->but && owners_first_of(w->but, ctr) != RP_IDSET_NONE))
 		return 0;
 	int32_t r = ctr_info(&life_of(inst)->h, ctr, &info);
 	if (r || is_left_alone(life_of(inst), &info))

@@ -20,6 +20,7 @@ struct machine *machine_free(struct machine *m)
 		free(m->level[l].units);
 		free(m->level[l].unit_of);
 		free(m->level[l].cpus);
+		free(m->level[l].words);
 		free(m->place[l]);
 	}
 	free(m->ranks);
@@ -68,6 +69,29 @@ static void fill_lists(struct machine_level_units *lv, const struct machine *m)
 	}
 }
 
+/* Gives each unit its CPUs as a set, without the words before its first CPU and behind its last. */
+static int32_t fill_words(struct machine_level_units *lv)
+{
+	size_t n = 0;
+	for (uint32_t i = 0; i < lv->n_units; i++) {
+		struct machine_unit *u = &lv->units[i];
+		u->word = u->cpus[0] / 64;
+		u->n_words = u->cpus[u->n_cpus - 1] / 64 - u->word + 1;
+		n += u->n_words;
+	}
+	uint64_t *at = lv->words = calloc(n ? n : 1, sizeof *lv->words);
+	if (!at)
+		return -RP_ENOMEM;
+	for (uint32_t i = 0; i < lv->n_units; i++) {
+		struct machine_unit *u = &lv->units[i];
+		u->words = at;
+		for (uint32_t k = 0; k < u->n_cpus; k++)
+			at[u->cpus[k] / 64 - u->word] |= UINT64_C(1) << u->cpus[k] % 64;
+		at += u->n_words;
+	}
+	return 0;
+}
+
 /* Reads a level. The host numbers units by their lowest CPU, without gaps. */
 static int32_t read_level(const struct modhost *h, struct machine *m, enum machine_level level)
 {
@@ -91,7 +115,7 @@ static int32_t read_level(const struct modhost *h, struct machine *m, enum machi
 	for (uint32_t i = 0; i < lv->n_units; i++)
 		lv->units[i].id = unit_id(h, level, i);
 	fill_lists(lv, m);
-	return 0;
+	return fill_words(lv);
 }
 
 static int is_hybrid(const struct modhost *h, const struct machine *m)
@@ -152,16 +176,23 @@ int32_t machine_new(const struct modhost *h, struct machine **ret)
 uint32_t machine_count_free(const struct machine_unit *u, struct rp_ids free)
 {
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < u->n_cpus; i++)
-		n += (uint32_t)rp_ids_has(free, u->cpus[i]);
+	if (u->n_cpus <= u->n_words) {
+		for (uint32_t i = 0; i < u->n_cpus; i++)
+			n += (uint32_t)rp_ids_has(free, u->cpus[i]);
+		return n;
+	}
+	for (uint32_t i = 0; i < u->n_words; i++)
+		n += (uint32_t)__builtin_popcountll(u->words[i] & rp_ids_word(free, u->word + i));
 	return n;
 }
 
 void machine_add_free(const struct machine_unit *u, struct rp_ids free, struct rp_idset *ret)
 {
-	for (uint32_t i = 0; i < u->n_cpus; i++)
-		if (rp_ids_has(free, u->cpus[i]))
-			rp_idset_add(ret, u->cpus[i]);
+	for (uint32_t i = 0; i < u->n_words; i++) {
+		uint64_t left = u->words[i] & rp_ids_word(free, u->word + i);
+		for (; left; left &= left - 1)
+			rp_idset_add(ret, (u->word + i) * 64 + (uint32_t)__builtin_ctzll(left));
+	}
 }
 
 void machine_whole_cores(const struct machine *m, struct rp_ids from, struct rp_idset *ret)

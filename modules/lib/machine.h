@@ -30,6 +30,9 @@ struct machine_unit {
 	uint32_t id; /* the kernel's number; for dies, cores and threads the lowest CPU */
 	uint32_t n_cpus;
 	const uint32_t *cpus; /* CPUs of the unit in ascending order */
+	/* The set of these CPUs without its first `word` words, which are zero; n_words long. */
+	const uint64_t *words;
+	uint32_t word, n_words;
 };
 
 struct machine_level_units {
@@ -37,6 +40,7 @@ struct machine_level_units {
 	uint32_t n_units;
 	uint32_t *unit_of; /* index: CPU id; index into units, or MACHINE_NOWHERE */
 	uint32_t *cpus; /* memory for the lists of CPUs of the units */
+	uint64_t *words; /* memory for the words of the units */
 };
 
 /* A unit with the criteria that order it in a list. */

@@ -43,7 +43,7 @@ static void pack_break_core(struct pick *k, const struct machine_level_units *co
 		pick_cpu(k, cores->units[i].cpus[cores->units[i].cpus[0] == 0]);
 }
 
-/* Chooses n free CPUs. Without cores of several threads, the steps for whole cores do nothing. */
+/* Chooses n free CPUs. */
 void machine_pack(const struct machine *m, struct rp_ids free, uint32_t n, struct rp_idset *ret)
 {
 	const struct machine_level_units *cores = &m->level[MACHINE_CORE];
@@ -51,9 +51,11 @@ void machine_pack(const struct machine *m, struct rp_ids free, uint32_t n, struc
 	struct pick k = {m, &from, &got, n};
 	rp_idset_copy(&from, free);
 	rp_idset_clear(&got);
-	pack_broken_cores(&k, cores);
-	pack_whole_cores(&k, cores);
-	pack_break_core(&k, cores);
+	if (cores->n_units < m->n_cpus) {
+		pack_broken_cores(&k, cores);
+		pack_whole_cores(&k, cores);
+		pack_break_core(&k, cores);
+	}
 	for (uint32_t cpu = rp_ids_next(free, 0); k.n && cpu != RP_IDSET_NONE;
 	     cpu = rp_ids_next(free, cpu))
 		pick_cpu(&k, cpu);

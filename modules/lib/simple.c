@@ -151,7 +151,11 @@ static int32_t settle_one(struct rp_instance *inst, rp_txn txn, const struct rp_
 
 static int32_t simple_settle(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
-	return life_walk(inst, txn, (struct life_walk){settle_one, RP_ORDER_SYNC, 2, except, 0, 0});
+	return life_walk(inst, txn,
+			 (struct life_walk){.each = settle_one,
+					    .order = RP_ORDER_SYNC,
+					    .n_passes = 2,
+					    .except = except});
 }
 
 int32_t simple_place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)

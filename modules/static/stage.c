@@ -201,5 +201,8 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared
 	char text[CTR_DATA_MAX + 1];
 	struct follow f = {shared, ctr_data_text(&inst->h, "SHARED_CPUS", shared, text)};
 	return life_walk(inst, txn,
-			 (struct life_walk){.each = stage_do_follow, .except = except, .arg = &f});
+			 (struct life_walk){.each = stage_do_follow,
+					    .except = except,
+					    .arg = &f,
+					    .but = &inst->owners});
 }

@@ -132,6 +132,11 @@ struct needs {
 };
 
 struct decision {
+	/* first the members that are read of all containers */
+	uint32_t state; /* RP_STATE_… */
+	uint32_t policy; /* number of the deciding policy (cache_policy_number) */
+	struct needs needs; /* resources that the decision was made for */
+	struct blob *degraded; /* reason why the container is degraded; NULL: it is not */
 	struct iset *cpus, *mems, *exclusive; /* references; NULL: not decided */
 	CPU_AMOUNTS;
 	struct blob *rdt_class, *blockio_class, *cpu_class;
@@ -140,11 +145,7 @@ struct decision {
 	struct blob *rdt_adjusted, *blockio_adjusted;
 	int64_t toptier_adjusted; /* top-tier memory limit of the adjustment, in bytes; 0: none */
 	struct blob *private_data; /* data of the policy that decided */
-	struct blob *degraded; /* reason why the container is degraded; NULL: it is not */
 	struct blob *data; /* content of the exported data file */
-	struct needs needs; /* resources that the decision was made for */
-	uint32_t state; /* RP_STATE_… */
-	uint32_t policy; /* number of the deciding policy (cache_policy_number) */
 	/* the host has chosen the CPUs, because no policy has pinned the container */
 	bool confined;
 	/* DIFF_CPUS, DIFF_MEMS, DIFF_MEM_LIMIT: values granted by a resource plugin where the
@@ -201,11 +202,19 @@ struct stage; /* txn.h */
 struct usage; /* usage.h */
 
 struct ctr {
+	/* first the members that are read of all containers */
 	rp_ctr handle;
 	struct pod *pod;
-	char *id, *name, *cgroups_path;
-	char *full_name; /* name of the container for messages, namespace/pod/name */
+	struct stage *stage; /* stage in the running transaction */
+	struct ctr *next, *prev; /* list of all containers, by seq */
+	char *id, *name;
 	uint32_t flags; /* properties of the container, RP_CTR_… */
+	bool late; /* the container was created while the daemon was away, and is not placed yet */
+	bool coming; /* a decision about the creation is running */
+	uint64_t created_ns, seq;
+	struct decision cur;
+	char *cgroups_path;
+	char *full_name; /* name of the container for messages, namespace/pod/name */
 	uint32_t pid;
 	uint32_t sync_mark;
 	struct {
@@ -215,8 +224,6 @@ struct ctr {
 		 * TXN_CHANGED_… */
 		uint32_t missing;
 	} store;
-	bool late; /* the container was created while the daemon was away, and is not placed yet */
-	bool coming; /* a decision about the creation is running */
 	bool in_updates; /* the container is in the queue of unsolicited updates */
 	struct {
 		bool fails; /* the runtime refused the last update; the next one is sent alone */
@@ -235,7 +242,6 @@ struct ctr {
 		int watches[3]; /* inotify watches, one for each directory; 0: none */
 	} drift;
 	int64_t oom_score_adj;
-	uint64_t created_ns, seq;
 	struct needs wanted; /* resources last requested by the runtime */
 	int64_t pod_cpu_extra; /* CPU that the pod requests beyond its containers (rp_ctr_info) */
 	/* the runtime's own values from the creation or its last update, without the daemon's */
@@ -243,8 +249,6 @@ struct ctr {
 	struct values acked;
 	/* numbers of the last unsolicited update until the runtime acknowledges it; no sets */
 	struct values sent;
-	struct decision cur;
-	struct stage *stage; /* stage in the running transaction */
 	struct {
 		char *text; /* explanation of the last decision, lines */
 		uint64_t txn; /* transaction of the explanation */
@@ -260,7 +264,6 @@ struct ctr {
 	struct ctr *claim; /* claim that the container uses (claim_attach); NULL: none */
 	struct ctr *sharers; /* containers that use this claim; NULL: none */
 	struct ctr *sharer_next, *sharer_prev; /* list of the containers of the same claim */
-	struct ctr *next, *prev; /* list of all containers, by seq */
 	struct ctr *pod_next, *pod_prev; /* list of the pod's containers */
 	UT_hash_handle hh;
 	UT_hash_handle hh_name;
