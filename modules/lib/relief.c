@@ -382,10 +382,11 @@ static bool relief_is_cooling(const struct modhost *h, const struct relief_setti
 
 uint32_t relief_save(const struct relief_moved *m, uint8_t ret[RELIEF_SAVED_MAX])
 {
-	uint32_t size = 0;
-	for (uint32_t i = 0; i < RELIEF_MOVED_MAX; i++) {
-		/* the oldest first */
-		const struct relief_record *r = &m->list[(m->next + i) % RELIEF_MOVED_MAX];
+	/* the oldest first; the last one is unused until all have been used once */
+	bool all = m->list[RELIEF_MOVED_MAX - 1].key != 0;
+	uint32_t size = 0, first = all ? m->next : 0, n = all ? RELIEF_MOVED_MAX : m->next;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct relief_record *r = &m->list[(first + i) % RELIEF_MOVED_MAX];
 		if (!r->key)
 			continue;
 		memcpy(ret + size, r, sizeof *r);

@@ -4,11 +4,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-void line_say(struct line *l, const char *text)
+void line_add(struct line *l, const char *text, size_t len)
 {
-	size_t len = strlen(text), left = sizeof l->text - 1 - l->n;
+	size_t left = sizeof l->text - 1 - l->n;
 	len = len < left ? len : left;
 	memcpy(l->text + l->n, text, len);
 	l->n += len;

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define LINE_MAX_BYTES 1000u /* limit including the NUL; MODHOST_TEXT_MAX */
 
@@ -15,8 +16,13 @@ struct line {
 	char text[LINE_MAX_BYTES]; /* NUL-terminated after the first append */
 };
 
-/* Appends a text. */
-void line_say(struct line *l, const char *text);
+/* Appends a text of known length. */
+void line_add(struct line *l, const char *text, size_t len);
+/* Appends a text. Inline, so that the compiler knows the length of a literal. */
+static inline void line_say(struct line *l, const char *text)
+{
+	line_add(l, text, strlen(text));
+}
 /* Appends a number in decimal digits. */
 void line_number(struct line *l, int64_t value);
 /* Appends formatted text; slow, for rare cases. */
