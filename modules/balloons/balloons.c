@@ -46,17 +46,14 @@ static void begin(struct rp_instance *inst)
 	inst->in_sync = false;
 	inst->counters.rebalanced_before = inst->counters.rebalanced;
 	inst->relief.set = inst->plan->relief;
-	relief_begin(&inst->relief);
 	if (inst->state)
 		state_begin(inst->state);
 }
 
-/* Creates a plan for the changed topology. Begins the operation even if that fails, so that a
- * rollback reverts nothing of earlier operations. */
+/* Creates a plan for the changed topology. */
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
 	struct reserve_past past;
-	begin(inst);
 	look_back(inst, &past);
 	int32_t r = plan_new(&inst->h, inst->plan->section, &past, ret);
 	if (!r)
@@ -244,7 +241,6 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	inst->counters.rebalanced = inst->counters.rebalanced_before;
-	relief_undo(&inst->relief);
 	/* The image that sync() restores from still exists, so the state can be rebuilt. */
 	if (inst->in_sync)
 		inst->state = state_free(inst->state);
@@ -289,7 +285,6 @@ static void fini(struct rp_instance *inst)
 	free(inst->image.data);
 	free(inst->before.data);
 	free(inst->unplaced);
-	relief_fini(&inst->relief);
 }
 
 static const struct isolation_keys *isolation(const struct rp_plan *p)
@@ -327,7 +322,7 @@ static const struct life_ops ops = {
 	.schema = &balloons_schema,
 	.zones = &balloons_zones,
 	.metrics = &balloons_metrics,
-	.relief_moved = offsetof(struct rp_instance, relief.moved),
+	.relief = offsetof(struct rp_instance, relief),
 	.state = &balloons_state,
 	.extended = &balloons_extended,
 };

@@ -261,23 +261,21 @@ static int32_t place_relief_help(struct rp_instance *inst, rp_txn txn, struct ba
 	return r;
 }
 
+struct relief_walk {
+	struct rp_instance *inst;
+	rp_txn txn;
+};
+
+static int32_t place_relief_help_one(void *ctx, uint32_t i, uint32_t moves)
+{
+	const struct relief_walk *w = ctx;
+	return place_relief_help(w->inst, w->txn, w->inst->state->list[i], moves);
+}
+
 int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 {
-	const struct relief_settings *set = &inst->plan->relief;
-	uint64_t n_moved = 0;
-	int32_t r = 0;
-	if (!inst->plan->pin_cpu || !set->moves || !inst->relief.waits)
-		return 0;
-	inst->relief.waits = false;
-	for (uint32_t i = 0; i < inst->state->n && r >= 0; i++) {
-		uint64_t left = budget ? budget - n_moved : RELIEF_MOVES_MAX + 1;
-		if (!left) {
-			inst->relief.waits = true;
-			break;
-		}
-		r = place_relief_help(inst, txn, inst->state->list[i],
-				      left - 1 < set->moves ? (uint32_t)left - 1 : set->moves);
-		n_moved += r > 0 ? (uint64_t)r : 0;
-	}
-	return r < 0 ? r : (int32_t)n_moved;
+	struct relief_walk w = {inst, txn};
+	return !inst->plan->pin_cpu ? 0
+				    : relief_each(&inst->relief, inst->state->n, budget,
+						  place_relief_help_one, &w);
 }

@@ -60,7 +60,6 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
-	relief_begin(&inst->relief);
 	if (inst->plan)
 		(void)place_relief(inst, 0); /* reads the settings, which relief_arm() needs */
 	inst->before = inst->now;
@@ -69,7 +68,6 @@ static void begin(struct rp_instance *inst)
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	owners_undo(&inst->owners);
-	relief_undo(&inst->relief);
 	inst->now = inst->before;
 	return 0;
 }
@@ -148,16 +146,6 @@ static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 	return r <= 0 ? r : stage_sharers(inst, txn, 0);
 }
 
-static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
-{
-	return cookie == RELIEF_COOKIE ? rebalance(inst, txn, 0) : 0;
-}
-
-static void fini(struct rp_instance *inst)
-{
-	relief_fini(&inst->relief);
-}
-
 /* Runs a refused container as a shared container until CPUs for it are free. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
@@ -211,8 +199,6 @@ static const struct life_ops ops = {
 	.begin = begin,
 	.sync = sync_all,
 	.rebalance = rebalance,
-	.timer = timer,
-	.fini = fini,
 	.place = place,
 	.resize = resize,
 	.release = release,
@@ -224,7 +210,7 @@ static const struct life_ops ops = {
 	.schema = &cpuset_schema,
 	.report_zones = cpuset_zones,
 	.report_metrics = cpuset_metrics,
-	.relief_moved = offsetof(struct rp_instance, relief.moved),
+	.relief = offsetof(struct rp_instance, relief),
 };
 
 /* The policy uses shared groups and the resources requested from the runtime. */

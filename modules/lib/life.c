@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include <nri-rp/lib/owners.h>
-#include <nri-rp/lib/relief.h>
+#include <nri-rp/lib/relief_owned.h>
 #include <nri-rp/lib/section.h>
 
 static struct life *life_of(struct rp_instance *inst)
@@ -81,6 +81,13 @@ static void life_drop(struct rp_instance *inst, struct rp_plan *plan)
 
 /* ---- placing --------------------------------------------------------------------------------- */
 
+/* Returns the state of relief, or NULL. */
+static struct relief *life_relief(struct rp_instance *inst)
+{
+	uint32_t offset = life_of(inst)->ops->relief;
+	return offset ? (struct relief *)(void *)((char *)inst + offset) : NULL;
+}
+
 static int32_t no_plan(const struct life *l)
 {
 	return modhost_fail(&l->h, -RP_EAGAIN, "no configuration is active");
@@ -93,6 +100,9 @@ static int32_t life_do_begin(struct rp_instance *inst, rp_txn txn)
 	struct life *l = life_of(inst);
 	if (!l->plan)
 		return no_plan(l);
+	struct relief *relief = life_relief(inst);
+	if (relief && l->txn != txn)
+		relief_begin(relief);
 	if (l->ops->begin && l->txn != txn)
 		l->ops->begin(inst);
 	l->txn = txn;
@@ -225,8 +235,11 @@ static int32_t new_machine(struct rp_instance *inst, rp_txn txn)
 	l->lenient = true;
 	int32_t r = l->ops->look(inst, &plan);
 	l->lenient = false;
-	if (r)
+	if (r) {
+		/* rolled_back() follows, and must not undo the previous transaction */
+		(void)life_do_begin(inst, txn);
 		return r;
+	}
 	put_in_force(inst, plan);
 	return sync(inst, txn);
 }
@@ -252,6 +265,8 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 		r = ops->started(inst, txn, ev->object);
 	if (ev->type == RP_EVENT_TIMER && ops->timer)
 		r = ops->timer(inst, txn, ev->cookie);
+	else if (ev->type == RP_EVENT_TIMER && ops->rebalance && ev->cookie == RELIEF_COOKIE)
+		r = ops->rebalance(inst, txn, 0);
 	if (ev->type == RP_EVENT_POSTED && ops->posted)
 		r = ops->posted(inst, txn, ev);
 	if (ev->type == RP_EVENT_RUNTIME && ops->runtime)
@@ -276,6 +291,9 @@ static int32_t rolled_back(struct rp_instance *inst)
 	struct life *l = life_of(inst);
 	l->waiting = true; /* a container may be waiting */
 	forget_sync(l);
+	struct relief *relief = life_relief(inst);
+	if (l->plan && relief)
+		relief_undo(relief);
 	int32_t r = l->plan ? l->ops->rolled_back(inst) : 0;
 	return l->plan && !r ? life_do_done(inst, 0) : r;
 }
@@ -369,12 +387,6 @@ static int32_t save_own(struct rp_instance *inst, const void **ret_data, uint32_
 	return own ? own->save(inst, ret_data, ret_size) : 0;
 }
 
-static struct relief_moved *life_moved(struct rp_instance *inst)
-{
-	uint32_t offset = life_of(inst)->ops->relief_moved;
-	return offset ? (struct relief_moved *)(void *)((char *)inst + offset) : NULL;
-}
-
 /* Saves the state, with the reserved CPUs: CPUs may go offline and other keys might choose other
  * CPUs, but after a restart the same ones must be reserved. A policy's own state that leaves no
  * room for the head is saved alone. */
@@ -384,7 +396,7 @@ static int32_t save_state(struct rp_instance *inst, const void **ret_data, uint3
 	struct reserve_past past;
 	struct saved_head head = {.magic = SAVED_MAGIC,
 				  .digest = l->digest ? l->digest : l->remembered_digest};
-	const struct relief_moved *moved = life_moved(inst);
+	const struct relief *relief = life_relief(inst);
 	uint8_t moves[RELIEF_SAVED_MAX];
 	const void *own;
 	uint32_t n_own;
@@ -396,7 +408,7 @@ static int32_t save_state(struct rp_instance *inst, const void **ret_data, uint3
 	else
 		past = l->remembered;
 	head.n_reserved = (uint16_t)reserve_save(&past, l->reserved_bytes);
-	head.n_moved = moved ? (uint16_t)relief_save(moved, moves) : 0;
+	head.n_moved = relief ? (uint16_t)relief_save(&relief->moved, moves) : 0;
 	*ret_data = own;
 	*ret_size = n_own;
 	if (own && n_own > RP_STATE_MAX - sizeof head - head.n_reserved - head.n_moved)
@@ -418,7 +430,7 @@ static int32_t load_state(struct rp_instance *inst, const void *data, uint32_t s
 	struct saved_head head;
 	struct bytes_left left = bytes_of(data, size);
 	struct reserve_past past = l->remembered;
-	struct relief_moved *moved = life_moved(inst);
+	struct relief *relief = life_relief(inst);
 	bool headed = bytes_take(&left, &head, sizeof head) && head.magic == SAVED_MAGIC;
 	if (!headed) {
 		left = bytes_of(data, size);
@@ -428,7 +440,7 @@ static int32_t load_state(struct rp_instance *inst, const void *data, uint32_t s
 	const void *moves = bytes_skip(&left, head.n_moved);
 	if (left.failed ||
 	    ((headed || head.n_reserved) && !reserve_load(reserved, head.n_reserved, &past)) ||
-	    (moved && !relief_load(&l->h, moves, head.n_moved, moved)))
+	    (relief && !relief_load(&l->h, moves, head.n_moved, &relief->moved)))
 		return modhost_fail(&l->h, -RP_EINVAL, "saved state has another version");
 	const struct rp_state *own = l->ops->state;
 	uint32_t n = bytes_n_left(&left);
@@ -531,6 +543,8 @@ void life_destroy(struct rp_instance *inst)
 	if (l->ops->fini)
 		l->ops->fini(inst);
 	l->ops->plan_free(l->plan);
+	if (life_relief(inst))
+		relief_fini(life_relief(inst));
 	ctr_list_free(&l->list);
 	free(l->saved_state.data);
 	free(inst);

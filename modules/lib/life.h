@@ -141,8 +141,10 @@ struct life_ops {
 	int32_t (*devices)(struct rp_instance *inst, const struct rp_devices_sink *sink);
 	int32_t (*claim)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			 const char *device);
-	/* Optional: offset in struct rp_instance of the struct relief_moved that restarts keep. */
-	uint32_t relief_moved;
+	/* Optional: offset of the struct relief (relief_owned.h) in struct rp_instance. The
+	 * library begins, undoes and frees it, saves its moves over restarts, and without `timer`
+	 * calls `rebalance` for its timer. */
+	uint32_t relief;
 };
 
 /* The last sync(): its transaction, and the values that a rollback restores. */

@@ -229,27 +229,35 @@ static int32_t relief_help(const struct relief_call *c, rp_ctr ctr, uint32_t mov
 	return r ? r : (int32_t)(c->relief->counters.moved - moved) + 1;
 }
 
-int32_t relief_rebalance(const struct relief_call *c, uint64_t budget)
+int32_t relief_each(struct relief *r, uint32_t n, uint64_t budget, relief_each_help help, void *ctx)
 {
-	const struct relief_settings *s = &c->relief->set;
-	struct ctr_list list = {0};
 	uint64_t n_moved = 0;
-	if (!s->moves || !c->relief->waits)
+	int32_t moved = 0;
+	if (!r->set.moves || !r->waits)
 		return 0;
-	c->relief->waits = false;
-	int32_t n = ctr_list(c->h, &list, RP_ORDER_SYNC), r = n < 0 ? n : 0;
-	for (int32_t i = 0; i < n && r >= 0; i++) {
+	r->waits = false;
+	for (uint32_t i = 0; i < n && moved >= 0; i++) {
 		uint64_t left = budget ? budget - n_moved : RELIEF_MOVES_MAX + 1;
 		if (!left) {
-			c->relief->waits = true;
+			r->waits = true;
 			break;
 		}
-		r = relief_help(c, list.ctrs[i],
-				left - 1 < s->moves ? (uint32_t)left - 1 : s->moves);
-		n_moved += r > 0 ? (uint64_t)r : 0;
+		moved = help(ctx, i, left - 1 < r->set.moves ? (uint32_t)left - 1 : r->set.moves);
+		n_moved += moved > 0 ? (uint64_t)moved : 0;
 	}
-	ctr_list_free(&list);
-	return r < 0 ? r : (int32_t)n_moved;
+	return moved < 0 ? moved : (int32_t)n_moved;
+}
+
+static int32_t relief_help_one(void *ctx, uint32_t i, uint32_t moves)
+{
+	const struct relief_call *c = ctx;
+	return relief_help(c, c->relief->list.ctrs[i], moves);
+}
+
+int32_t relief_rebalance(const struct relief_call *c, uint64_t budget)
+{
+	int32_t n = c->relief->waits ? ctr_list(c->h, &c->relief->list, RP_ORDER_SYNC) : 0;
+	return n < 0 ? n : relief_each(c->relief, (uint32_t)n, budget, relief_help_one, (void *)c);
 }
 
 void relief_arm(const struct modhost *h, const struct relief *r)

@@ -50,7 +50,7 @@ struct relief {
 	struct relief_settings set;
 	struct relief_moved moved;
 	struct relief_counters counters;
-	struct ctr_list list;
+	struct ctr_list list; /* memory of relief_rebalance() */
 	bool waits; /* a container may wait; false: none does */
 	/* State of the transaction since relief_begin(). */
 	struct relief_counters counters_before;
@@ -91,6 +91,12 @@ int32_t relief_admit(const struct relief_call *c, const struct rp_ctr_info *info
 /* Moves containers so that waiting containers fit into one node, at most `budget` moves (0: any
  * number). Returns the number of moved containers, or an error. */
 int32_t relief_rebalance(const struct relief_call *c, uint64_t budget);
+/* Calls `help` with each index below n and the moves that it may make, as long as the budget
+ * suffices, if something may wait. `help` returns the number of moved containers, or an error.
+ * Returns the sum, or the error. */
+typedef int32_t (*relief_each_help)(void *ctx, uint32_t i, uint32_t moves);
+int32_t relief_each(struct relief *r, uint32_t n, uint64_t budget, relief_each_help help,
+		    void *ctx);
 /* Arms the timer if a container may wait. Called after a callback that placed or released one. */
 void relief_arm(const struct modhost *h, const struct relief *r);
 /* Frees the memory. */

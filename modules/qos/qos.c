@@ -45,7 +45,6 @@ static void past_copy(struct past *to, const struct past *from)
 static void begin(struct rp_instance *inst)
 {
 	past_copy(&inst->past_before, &inst->past);
-	relief_begin(&inst->relief);
 }
 
 static int32_t qos_forget(struct rp_instance *inst, struct entry *e)
@@ -125,7 +124,6 @@ static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	inst->past = inst->past_before;
-	relief_undo(&inst->relief);
 	inst->staged = 0;
 	return table_load(inst) || pools_make(inst) ? RP_RESYNC : 0;
 }
@@ -176,7 +174,6 @@ static void fini(struct rp_instance *inst)
 {
 	table_release(inst);
 	free(inst->pods);
-	relief_fini(&inst->relief);
 }
 
 static const struct life_ops ops = {
@@ -202,7 +199,7 @@ static const struct life_ops ops = {
 	.schema = &qos_schema,
 	.report_zones = qos_zones,
 	.report_metrics = qos_metrics,
-	.relief_moved = offsetof(struct rp_instance, relief.moved),
+	.relief = offsetof(struct rp_instance, relief),
 	.state = &state,
 };
 

@@ -34,7 +34,6 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
-	relief_begin(&inst->relief);
 	if (inst->plan)
 		(void)place_relief(inst, 0); /* reads the settings, which relief_arm() needs */
 	inst->parts_before = inst->parts;
@@ -97,16 +96,6 @@ static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 	return r <= 0 ? r : stage_sharers(inst, txn);
 }
 
-static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
-{
-	return cookie == RELIEF_COOKIE ? rebalance(inst, txn, 0) : 0;
-}
-
-static void fini(struct rp_instance *inst)
-{
-	relief_fini(&inst->relief);
-}
-
 /* Stages shared CPUs for a container that was refused but runs (onPolicyError: unmanaged). */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
@@ -118,7 +107,6 @@ static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_c
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	owners_undo(&inst->owners);
-	relief_undo(&inst->relief);
 	inst->parts = inst->parts_before;
 	return 0;
 }
@@ -130,8 +118,6 @@ static const struct life_ops ops = {
 	.begin = begin,
 	.sync = sync_all,
 	.rebalance = rebalance,
-	.timer = timer,
-	.fini = fini,
 	.place = place,
 	.release = release,
 	.unmanaged = unmanaged,
@@ -140,7 +126,7 @@ static const struct life_ops ops = {
 	.schema = &plus_schema,
 	.report_zones = plus_zones,
 	.report_metrics = plus_metrics,
-	.relief_moved = offsetof(struct rp_instance, relief.moved),
+	.relief = offsetof(struct rp_instance, relief),
 };
 
 LIFE_MODULE("static-plus", "1.0", ops,

@@ -58,7 +58,6 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
-	relief_begin(&inst->relief);
 	if (inst->plan)
 		(void)place_relief(inst, 0); /* reads the settings, which relief_arm() needs */
 }
@@ -66,7 +65,6 @@ static void begin(struct rp_instance *inst)
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	owners_undo(&inst->owners);
-	relief_undo(&inst->relief);
 	return 0;
 }
 
@@ -211,16 +209,6 @@ static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 	return r < 0 ? r : static_follow(inst, txn, &before, 0);
 }
 
-static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
-{
-	return cookie == RELIEF_COOKIE ? rebalance(inst, txn, 0) : 0;
-}
-
-static void fini(struct rp_instance *inst)
-{
-	relief_fini(&inst->relief);
-}
-
 static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
 	struct rp_idset before;
@@ -283,8 +271,6 @@ static const struct life_ops ops = {
 	.begin = begin,
 	.sync = sync_all,
 	.rebalance = rebalance,
-	.timer = timer,
-	.fini = fini,
 	.place = place,
 	.release = release,
 	.removed = removed,
@@ -293,7 +279,7 @@ static const struct life_ops ops = {
 	.schema = &static_schema,
 	.report_zones = static_zones,
 	.report_metrics = static_metrics,
-	.relief_moved = offsetof(struct rp_instance, relief.moved),
+	.relief = offsetof(struct rp_instance, relief),
 	.past = past,
 	.allocatable = allocatable,
 	.devices = devices,

@@ -322,25 +322,21 @@ static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr
 	return e ? e : (int32_t)m.q.n_moves + 1;
 }
 
+struct relief_walk {
+	struct rp_instance *inst;
+	rp_txn txn;
+};
+
+static int32_t place_relief_help_one(void *ctx, uint32_t i, uint32_t moves)
+{
+	const struct relief_walk *w = ctx;
+	return place_relief_do_help(w->inst, w->txn, w->inst->relief.list.ctrs[i], moves);
+}
+
 int32_t relief_help_waiting(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 {
-	const struct relief_settings *s = &inst->plan->settings.relief;
-	struct ctr_list list = {0};
-	uint64_t n_moved = 0;
-	if (!s->moves || !inst->relief.waits)
-		return 0;
-	inst->relief.waits = false;
-	int32_t n = ctr_list(&inst->h, &list, RP_ORDER_SYNC), r = n < 0 ? n : 0;
-	for (int32_t i = 0; i < n && r >= 0; i++) {
-		uint64_t left = budget ? budget - n_moved : RELIEF_MOVES_MAX + 1;
-		if (!left) {
-			inst->relief.waits = true;
-			break;
-		}
-		r = place_relief_do_help(inst, txn, list.ctrs[i],
-					 left - 1 < s->moves ? (uint32_t)left - 1 : s->moves);
-		n_moved += r > 0 ? (uint64_t)r : 0;
-	}
-	ctr_list_free(&list);
-	return r < 0 ? r : (int32_t)n_moved;
+	struct relief_walk w = {inst, txn};
+	struct relief *r = &inst->relief;
+	int32_t n = r->waits ? ctr_list(&inst->h, &r->list, RP_ORDER_SYNC) : 0;
+	return n < 0 ? n : relief_each(r, (uint32_t)n, budget, place_relief_help_one, &w);
 }

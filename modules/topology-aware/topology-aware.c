@@ -82,7 +82,6 @@ static void begin(struct rp_instance *inst)
 	inst->resync = false;
 	inst->n_moved = 0;
 	ledger_begin(inst);
-	relief_begin(&inst->relief);
 	inst->relief.set = inst->plan->settings.relief;
 	memalloc_keep(inst->plan->mem);
 	inst->memory_begun = memalloc_begin(inst->plan->mem) == 0;
@@ -185,7 +184,6 @@ static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
-	relief_undo(&inst->relief);
 	if (inst->resync)
 		return RP_RESYNC;
 	if (inst->memory_begun)
@@ -251,7 +249,6 @@ static void fini(struct rp_instance *inst)
 	free(inst->ledger.log);
 	free(inst->moved);
 	ctr_list_free(&inst->order);
-	relief_fini(&inst->relief);
 	cpuclass_free(inst->classes);
 	irq_free(inst->irqs);
 }
@@ -289,7 +286,7 @@ static const struct life_ops ops = {
 	.schema = &ta_schema,
 	.report_zones = ta_zones,
 	.report_metrics = ta_metrics,
-	.relief_moved = offsetof(struct rp_instance, relief.moved),
+	.relief = offsetof(struct rp_instance, relief),
 	.past = past,
 	.allocatable = allocatable,
 	.devices = devices,

@@ -24,7 +24,7 @@ static struct {
 	unsigned begun, posted, runtime, done;
 	uint64_t cookie;
 	char data[16];
-	int32_t result;
+	int32_t result, look_result;
 } seen;
 
 static int32_t life_plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
@@ -35,7 +35,7 @@ static int32_t life_plan(struct rp_instance *inst, rp_cfg section, struct rp_pla
 
 static int32_t life_look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	return life_plan(inst, NULL, ret);
+	return seen.look_result ? seen.look_result : life_plan(inst, NULL, ret);
 }
 
 static struct rp_plan *life_plan_free(struct rp_plan *p)
@@ -135,6 +135,12 @@ static void test_events(void **state)
 	assert_int_equal(seen.done, 2);
 	ev.type = RP_EVENT_STARTED; /* the policy has no handler of starts */
 	assert_int_equal(p->event(inst, 1, &ev), RP_IGNORED);
+	/* A change of the machine without a plan begins, so that the undo affects nothing else. */
+	seen.begun = 0;
+	seen.look_result = -RP_ENOMEM;
+	ev.type = RP_EVENT_TOPOLOGY;
+	assert_int_equal(p->event(inst, 2, &ev), -RP_ENOMEM);
+	assert_int_equal(seen.begun, 1);
 	life_destroy(inst);
 	fake_host_free(f);
 }
