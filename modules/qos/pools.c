@@ -323,11 +323,9 @@ static void digest_set(uint64_t *digest, const struct rp_idset *set)
 	digest_word(digest, UINT64_MAX);
 }
 
-/* Returns a digest of the open CPUs and the masks. */
-static uint64_t digest_open(const struct pools *p)
+static uint64_t digest_masks(const struct pools *p)
 {
 	uint64_t digest = 0xcbf29ce484222325u;
-	digest_set(&digest, &p->open);
 	digest_word(&digest, p->shared);
 	digest_word(&digest, p->dedicated);
 	digest_word(&digest, p->reclaimed);
@@ -338,7 +336,8 @@ static uint64_t digest_open(const struct pools *p)
 /* Returns a digest of all that the CPUs of a given list of pools depend on. */
 static uint64_t digest_inputs(const struct rp_instance *inst)
 {
-	uint64_t digest = digest_open(&inst->pools);
+	uint64_t digest = digest_masks(&inst->pools);
+	digest_set(&digest, &inst->pools.open);
 	for (uint32_t i = 0; i < inst->pools.n; i++)
 		digest_word(&digest, inst->pools.list[i].size);
 	digest_word(&digest, inst->past.sized);
@@ -348,7 +347,8 @@ static uint64_t digest_inputs(const struct rp_instance *inst)
 static void pools_digest(struct rp_instance *inst)
 {
 	struct pools *p = &inst->pools;
-	p->digest = digest_open(p);
+	p->digest = p->masks = digest_masks(p);
+	digest_set(&p->digest, &p->open);
 	for (uint32_t i = 0; i < p->n; i++) {
 		digest_word(&p->digest, p->list[i].node);
 		for (const char *c = p->list[i].name; *c; c++)

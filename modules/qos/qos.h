@@ -302,6 +302,7 @@ struct pools {
 	bool overlapping; /* a container runs on dedicated CPUs of another pod */
 	int64_t next_ramp_ms; /* end of the next ramp-up; 0: none */
 	uint64_t digest; /* digest of the sets and masks */
+	uint64_t masks; /* digest of the masks, on which memory nodes depend */
 	/* Digest from which the sets were computed; 0: the list of pools was changed. */
 	uint64_t inputs;
 };
@@ -506,6 +507,7 @@ struct rp_instance {
 	struct pools pools;
 	struct past past, past_before; /* past_before: state before this callback */
 	uint64_t staged; /* digest of the pools that are staged for all containers */
+	uint64_t staged_masks; /* digest of their masks */
 	int64_t armed_ms; /* expiry of the timer; 0: not armed */
 	int64_t fired_ms; /* the time for which it expired last */
 	struct advice advice[POOLS_MAX];

@@ -186,17 +186,19 @@ static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct e
 	struct rp_ctr_info info;
 	struct rp_idset mems;
 	int32_t r = inst->plan->pin_memory ? ctr_info(&inst->h, e->ctr, &info) : 0;
-	stage_mems_of(inst, e, &mems);
-	if (r || !inst->plan->pin_memory || (info.flags & RP_CTR_PRESERVE_MEM) ||
-	    rp_ids_empty(rp_ids_of(&mems)))
+	if (r || !inst->plan->pin_memory || (info.flags & RP_CTR_PRESERVE_MEM))
 		return r;
+	stage_mems_of(inst, e, &mems);
+	if (rp_ids_empty(rp_ids_of(&mems)))
+		return 0;
 	return inst->h.cache->set_mems(inst->h.ctx, txn, e->ctr, rp_ids_of(&mems));
 }
 
-static int32_t stage_entry(struct rp_instance *inst, rp_txn txn, struct entry *e)
+/* Stages an entry, but its memory nodes only if they may have changed. */
+static int32_t stage_entry(struct rp_instance *inst, rp_txn txn, struct entry *e, bool mems)
 {
 	int32_t r = stage_cpus(inst, txn, e);
-	if (!r)
+	if (!r && (mems || e->changed))
 		r = stage_memory(inst, txn, e);
 	if (!r && e->changed)
 		r = level_stage(inst, txn, e->ctr, &e->is);
@@ -221,11 +223,13 @@ static int32_t stage_made(struct rp_instance *inst, rp_txn txn)
 	inst->pools.overlapping = anybody_overlaps(inst, inst->staged == inst->pools.digest);
 	bool all = !inst->staged || was != inst->pools.overlapping;
 	bool pools = all || inst->staged != inst->pools.digest;
+	bool mems = all || inst->staged_masks != inst->pools.masks;
 	inst->staged = inst->pools.digest;
+	inst->staged_masks = inst->pools.masks;
 	for (uint32_t i = pools ? 0 : inst->table.first_changed; !r && i < inst->table.n; i++) {
 		struct entry *e = inst->table.list[i];
 		if (e->ctr && (all || e->changed || (pools && stage_follows_pools(e))))
-			r = stage_entry(inst, txn, e);
+			r = stage_entry(inst, txn, e, mems);
 	}
 	if (!r)
 		inst->table.first_changed = inst->table.n;
