@@ -342,6 +342,20 @@ def test_balloons_that_can_be_claimed(claims):
     eventually(lambda: c.devices()['balloon-fast']['capacity']['cpu']['value'] == '8')
 
 
+def test_more_devices_than_a_slice_has_room_for(claims):
+    def types(n):
+        return balloon_types(*({'name': 'type-%d' % i} for i in range(n)))
+    c = claims(config=types(2))
+    c.base.update(types(129))
+    c.reconfigure()
+    eventually(lambda: 'the modules offer 129 devices, a ResourceSlice has room for 128: offer fewer' in c.node.read_log())
+    eventually(lambda: not c.devices())
+    assert 'it is too large' not in c.node.read_log()  # the rest is published
+    c.base.update(types(128))
+    c.reconfigure()
+    eventually(lambda: len(c.devices()) == 128)
+
+
 def test_claim_has_a_balloon_of_its_own(claims):
     c = claims(config=balloon_types({'name': 'fast', 'minCPUs': 2, 'maxBalloons': 2, 'minBalloons': 1, 'namespaces': ['default']}))
     claim = c.put('four', cpu='4', pods=[POD])

@@ -40,6 +40,7 @@ struct publisher {
 	const char *unready; /* condition composed last; constant text */
 	unsigned refused; /* number of refused containers composed last */
 	char last_error[ERR_TEXT_MAX]; /* error logged last */
+	char devices_error[ERR_TEXT_MAX]; /* problem with devices of claims, logged last */
 };
 
 /* ---- a message under construction ------------------------------------------------------------ */
@@ -230,7 +231,17 @@ static void on_device_text(void *ctx, const char *name, const char *value)
 	a->text = publisher_keep(ctx, value);
 }
 
-/* Adds the devices of claims; none if a module fails to report its devices. */
+/* Logs a problem, unless it was logged last; "": there is none. */
+static void publisher_say(char last[ERR_TEXT_MAX], const char *what, const char *text)
+{
+	if (strcmp(last, text) == 0)
+		return;
+	if (*text)
+		log_warning("%s: %s", what, text);
+	(void)snprintf(last, ERR_TEXT_MAX, "%s", text);
+}
+
+/* Adds the devices of claims; none if a module fails to report them, or if there are too many. */
 static void add_devices(struct publisher *u, struct composing *c, Agent__PublishedRequest *m)
 {
 	struct err err = ERR_INIT;
@@ -243,10 +254,15 @@ static void add_devices(struct publisher *u, struct composing *c, Agent__Publish
 					     .limits = on_device_limits};
 	m->dra = conf_core(pipeline_conf(u->pipeline))->dra;
 	int r = m->dra ? pipeline_devices(u->pipeline, &sink, &err) : 0;
-	if (r) {
-		log_error("no devices of claims are published: %s", err_text(&err, r));
+	if (!r && c->devices.n > AGENT_DEVICES_MAX)
+		r = err_set(&err, -E2BIG,
+			    "the modules offer %zu devices, a ResourceSlice has room for %u: offer "
+			    "fewer (policy balloons: fewer balloonTypes)",
+			    c->devices.n, AGENT_DEVICES_MAX);
+	publisher_say(u->devices_error, "no devices of claims are published",
+		      r ? err_text(&err, r) : "");
+	if (r)
 		return;
-	}
 	PUBLISHER_SET(m, devices, c->devices);
 	for (size_t i = 0; i < c->devices.n; i++) {
 		struct device *d = c->devices.items[i];
@@ -351,21 +367,12 @@ static int publisher_compose(struct publisher *u, struct arena *a, Agent__Publis
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static void publisher_say(struct publisher *u, const char *text)
-{
-	if (strcmp(u->last_error, text) == 0)
-		return;
-	if (*text)
-		log_warning("not published: %s", text);
-	(void)snprintf(u->last_error, sizeof u->last_error, "%s", text);
-}
-
 static void publisher_told(const struct rpc_result *result, void *arg)
 {
 	struct publisher *u = arg;
 	if (result->error == -ECANCELED || result->error == -ECONNRESET)
 		return;
-	publisher_say(u, result->error ? result->text : "");
+	publisher_say(u->last_error, "not published", result->error ? result->text : "");
 	if (!result->error) {
 		pipeline_cluster_published(u->pipeline);
 		return;
@@ -403,7 +410,7 @@ static void publisher_tell(void *arg)
 		r = rpc_call(u->rpc, AGENT_SERVICE, "Published", &m.base, TELL_TIMEOUT_MS,
 			     publisher_told, u);
 	if (r || err.code) {
-		publisher_say(u, err_text(&err, r));
+		publisher_say(u->last_error, "not published", err_text(&err, r));
 		return;
 	}
 	u->told = true;
