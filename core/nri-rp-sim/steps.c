@@ -66,6 +66,22 @@ static int read_ms(const json_t *arg, int64_t otherwise, int64_t *ret, struct er
 	return arg_amount(map, "time", ARG_MS, otherwise, ret, err);
 }
 
+/* Defines a step, or the check of a step, by one expression. */
+#define STEP(name, expression)                                                                     \
+	static int name(struct sim *s, const json_t *args, json_t *result, struct err *err)        \
+	{                                                                                          \
+		return expression;                                                                 \
+	}
+
+/* Defines a step whose argument is the name of a container, c. */
+#define CTR_STEP(name, expression)                                                                 \
+	static int name(struct sim *s, const json_t *args, json_t *result, struct err *err)        \
+	{                                                                                          \
+		struct sim_ctr *c;                                                                 \
+		int r = find_ctr(s, args, &c, err);                                                \
+		return r ? r : (expression);                                                       \
+	}
+
 /* ---- pods ------------------------------------------------------------------------------------ */
 
 int step_matches(const char *text, const json_t *expected, struct err *err)
@@ -102,10 +118,7 @@ static int step_reject(struct sim *s, const json_t *args, json_t *result, struct
 	return step_matches(why.text, expected, err);
 }
 
-static int adopt_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return lifecycle_adopt(s, args, err);
-}
+STEP(adopt_one, lifecycle_adopt(s, args, err))
 
 static int delete_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
@@ -116,30 +129,9 @@ static int delete_one(struct sim *s, const json_t *args, json_t *result, struct 
 	return lifecycle_delete(s, pod, err);
 }
 
-static int exit_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	struct sim_ctr *c;
-	int r = find_ctr(s, args, &c, err);
-	if (!r)
-		lifecycle_exit(s, c, 0);
-	return r;
-}
-
-static int remove_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	struct sim_ctr *c;
-	int r = find_ctr(s, args, &c, err);
-	if (!r)
-		lifecycle_remove(s, c);
-	return r;
-}
-
-static int replace_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	struct sim_ctr *c;
-	int r = find_ctr(s, args, &c, err);
-	return r ? r : lifecycle_replace(s, c, err);
-}
+CTR_STEP(exit_one, (lifecycle_exit(s, c, 0), 0))
+CTR_STEP(remove_one, (lifecycle_remove(s, c), 0))
+CTR_STEP(replace_one, lifecycle_replace(s, c, err))
 
 static int resize_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
@@ -175,14 +167,7 @@ static int step_reject_update(struct sim *s, const json_t *args, json_t *result,
 
 /* ---- faults of the runtime and the machine --------------------------------------------------- */
 
-static int fail_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	struct sim_ctr *c;
-	int r = find_ctr(s, args, &c, err);
-	if (!r)
-		c->failing = true;
-	return r;
-}
+CTR_STEP(fail_one, (c->failing = true, 0))
 
 static int step_fail_updates(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
@@ -251,30 +236,11 @@ static int change_online(struct sim *s, const json_t *args, bool online, struct 
 	return r ? r : sim_look(s, err);
 }
 
-static int step_lie(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return lie_set(s, args, err);
-}
-
-static int step_offline(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return change_online(s, args, false, err);
-}
-
-static int step_online(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return change_online(s, args, true, err);
-}
-
-static int step_files(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return files_put(s, args, err);
-}
-
-static int step_links(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return files_link(s, args, err);
-}
+STEP(step_lie, lie_set(s, args, err))
+STEP(step_offline, change_online(s, args, false, err))
+STEP(step_online, change_online(s, args, true, err))
+STEP(step_files, files_put(s, args, err))
+STEP(step_links, files_link(s, args, err))
 
 static int step_cgroup(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
@@ -386,14 +352,7 @@ static int step_containers(struct sim *s, const json_t *args, json_t *result, st
 	return 0;
 }
 
-static int step_container(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	struct sim_ctr *c;
-	int r = find_ctr(s, args, &c, err);
-	if (!r)
-		(void)json_object_set_new(result, "container", model_describe(s, c));
-	return r;
-}
+CTR_STEP(step_container, (json_object_set_new(result, "container", model_describe(s, c)), 0))
 
 /* Returns the recorded updates and clears them. */
 static int step_updates(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -447,29 +406,19 @@ static int steps_evaluate(struct sim *s, const json_t *args, json_t *result, str
 	return r;
 }
 
-static int step_note(struct sim *s, const json_t *args, json_t *result, struct err *err)
-{
-	return 0;
-}
+STEP(step_note, 0)
 
 /* ---- checks before anything runs ------------------------------------------------------------- */
 
-#define CHECK(name, check)                                                                         \
-	static int name(struct sim *s, const json_t *arg, json_t *result, struct err *err)         \
-	{                                                                                          \
-		(void)s;                                                                           \
-		(void)result;                                                                      \
-		return check;                                                                      \
-	}
-CHECK(check_pod, model_check_pod(arg, "", err))
-CHECK(check_refused_pod, model_check_pod(arg, "error", err))
-CHECK(check_update, arg_check(arg, "container cpu memory requests limits", "update", err))
-CHECK(check_refused_update,
-      arg_check(arg, "container pod cpu memory requests limits error", "update", err))
-CHECK(check_tell, arg_check(arg, "event container", "tell", err))
-CHECK(check_control, arg_check(arg, "method args has lacks", "control", err))
-CHECK(check_log, json_is_object(arg) ? arg_check(arg, "regex within never", "log", err) : 0)
-CHECK(check_expression, json_is_string(arg) ? expect_check(json_string_value(arg), err)
+STEP(check_pod, model_check_pod(args, "", err))
+STEP(check_refused_pod, model_check_pod(args, "error", err))
+STEP(check_update, arg_check(args, "container cpu memory requests limits", "update", err))
+STEP(check_refused_update,
+     arg_check(args, "container pod cpu memory requests limits error", "update", err))
+STEP(check_tell, arg_check(args, "event container", "tell", err))
+STEP(check_control, arg_check(args, "method args has lacks", "control", err))
+STEP(check_log, json_is_object(args) ? arg_check(args, "regex within never", "log", err) : 0)
+STEP(check_expression, json_is_string(args) ? expect_check(json_string_value(args), err)
 					    : err_set(err, -EINVAL, "expected an expression"))
 
 /* ---- table of steps -------------------------------------------------------------------------- */

@@ -140,6 +140,17 @@ int tell_no_link(const struct cli *cli, int r, const struct err *err)
 	return CTL_FAILED;
 }
 
+int call_daemon(const struct cli *cli, const struct question *req, struct answer *ret,
+		struct err *err)
+{
+	struct link *l = NULL;
+	int r = link_open(cli->socket, &l, err);
+	if (!r)
+		r = link_call(l, req, ret, err);
+	link_close(l);
+	return r;
+}
+
 int ask(struct cli *cli, const struct question *req, struct answer *ret)
 {
 	struct err err = ERR_INIT;

@@ -10,7 +10,7 @@
  *   show_node.c       output of node
  *   show_machine.c    output of zones, topology --table and Speed Select
  *   show_map.c        output of topology: head, map, legend
- *   show_misc.c       output of events, reloads, trials, modules, log level, doctor
+ *   show_misc.c       output of lists, events, reloads, trials, modules, log level, doctor
  *   local.c           checks and shows configurations without a daemon; config schema
  *   local_doctor.c    findings of doctor that need no daemon
  *   jsonschema.c      key tables as a JSON schema and as custom resource definitions
@@ -88,6 +88,9 @@ int link_open(const char *socket, struct link **ret, struct err *err);
 struct link *link_close(struct link *l);
 int link_call(struct link *l, const struct question *req, struct answer *ret, struct err *err);
 void answer_fini(struct answer *a);
+/* Connects, calls and disconnects. */
+int call_daemon(const struct cli *cli, const struct question *req, struct answer *ret,
+		struct err *err);
 /* Connects, calls and disconnects; prints errors. Returns the exit status of a failure, or -1 if
  * *ret has to be shown. */
 int ask(struct cli *cli, const struct question *req, struct answer *ret);
@@ -163,6 +166,10 @@ int cmd_version(struct cli *cli);
 
 /* ---- output of documents as text ------------------------------------------------------------- */
 
+/* Appends the texts or integers of a list, separated by commas. */
+void show_join(struct buf *ret, const json_t *list);
+/* Adds a cell with the elements of a list. */
+void show_list(struct table *t, enum style style, const json_t *list);
 void show_status(struct out *o, const json_t *doc);
 void show_claims(struct out *o, const json_t *doc);
 void show_pods(struct out *o, const json_t *doc);

@@ -111,11 +111,7 @@ int cmd_version(struct cli *cli)
 	struct answer a;
 	struct question req = {.method = "Version"};
 	struct err err = ERR_INIT;
-	struct link *l = NULL;
-	int r = link_open(cli->socket, &l, &err);
-	if (!r)
-		r = link_call(l, &req, &a, &err);
-	link_close(l);
+	int r = call_daemon(cli, &req, &a, &err);
 	if (cli->json) {
 		out_printf(&cli->out, "{\"nri-rpctl\":\"%s\",\"nri-rpd\":", NRI_RP_VERSION);
 		if (r)
@@ -421,11 +417,7 @@ int cmd_doctor(struct cli *cli)
 	struct answer a = {.text = BUF_INIT};
 	struct question req = {.method = "Doctor"};
 	struct err err = ERR_INIT;
-	struct link *l = NULL;
-	int r = link_open(cli->socket, &l, &err);
-	if (!r)
-		r = link_call(l, &req, &a, &err);
-	link_close(l);
+	int r = call_daemon(cli, &req, &a, &err);
 	json_t *findings = local_findings(cli, r, &err);
 	if (findings && !r) {
 		(void)json_array_extend(findings, a.doc);

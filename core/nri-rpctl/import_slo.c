@@ -173,27 +173,37 @@ static void slo_put_colocation(struct import *im, rp_cfg root)
 	slo_note_unknown(im, "colocation-config", root, lists);
 }
 
+struct slo_module {
+	const char *name;
+	bool wanted;
+};
+
+/* Writes "KEY: [NAME, ...]" with the wanted modules; nothing if there are none. */
+static void slo_put_wanted(struct import *im, const char *key, const struct slo_module *m, size_t n)
+{
+	bool any = false;
+	for (size_t i = 0; i < n; i++) {
+		if (m[i].wanted)
+			import_printf(im, "%s%s%s", any ? "" : key, any ? ", " : ": [", m[i].name);
+		any = any || m[i].wanted;
+	}
+	if (any)
+		import_printf(im, "]\n");
+}
+
 static void slo_put_calculators(struct import *im, const rp_cfg *roots)
 {
 	rp_cfg colocation = roots[SLO_COLOCATION];
 	bool mid = false;
-	unsigned n = 0;
 	for (uint32_t i = 0; conf_kind(colocation) == RP_NODE_MAP && i < conf_count(colocation);
 	     i++)
 		mid = mid || strncmp(conf_key(colocation, i), "mid", 3) == 0;
-	const struct {
-		const char *name;
-		bool wanted;
-	} calculators[] = {{"cpu-normalization", roots[SLO_NORMALIZATION] != NULL},
-			   {"resource-amplification", roots[SLO_AMPLIFICATION] != NULL},
-			   {"mid", mid},
-			   {"batch", colocation != NULL}};
-	for (size_t i = 0; i < sizeof calculators / sizeof calculators[0]; i++)
-		if (calculators[i].wanted)
-			import_printf(im, "%s%s", n++ ? ", " : "calculators: [",
-				      calculators[i].name);
-	if (n)
-		import_printf(im, "]\n");
+	const struct slo_module calculators[] = {
+		{"cpu-normalization", roots[SLO_NORMALIZATION] != NULL},
+		{"resource-amplification", roots[SLO_AMPLIFICATION] != NULL},
+		{"mid", mid},
+		{"batch", colocation != NULL}};
+	slo_put_wanted(im, "calculators", calculators, sizeof calculators / sizeof calculators[0]);
 }
 
 /* ---- controllers ----------------------------------------------------------------------------- */
@@ -281,23 +291,14 @@ static bool slo_bursts(rp_cfg strategy)
 
 static void slo_put_controllers(struct import *im, const rp_cfg *strategies)
 {
-	const struct {
-		const char *name;
-		bool wanted;
-	} controllers[] = {
+	const struct slo_module controllers[] = {
 		{"batch-limits", strategies[SLO_COLOCATION] != NULL},
 		{"memory-qos", slo_has_memory_qos(strategies[SLO_QOS])},
 		{"cpu-suppress", slo_enabled(strategies[SLO_THRESHOLD])},
 		{"cpu-burst", slo_bursts(strategies[SLO_BURST])},
 		{"evict", slo_enabled(strategies[SLO_THRESHOLD])},
 	};
-	unsigned n = 0;
-	for (size_t i = 0; i < sizeof controllers / sizeof controllers[0]; i++)
-		if (controllers[i].wanted)
-			import_printf(im, "%s%s", n++ ? ", " : "controllers: [",
-				      controllers[i].name);
-	if (n)
-		import_printf(im, "]\n");
+	slo_put_wanted(im, "controllers", controllers, sizeof controllers / sizeof controllers[0]);
 }
 
 static void slo_put(struct import *im, rp_cfg *roots)

@@ -128,18 +128,13 @@ static const char *own_part(const json_t *c)
 static void add_usage(struct table *t, const json_t *u)
 {
 	char text[UNIT_MAX];
-	struct buf lacks = BUF_INIT;
-	const json_t *throttled = json_object_get(u, "throttled_permille"), *name;
-	size_t i;
+	const json_t *throttled = json_object_get(u, "throttled_permille");
 	table_add(t, PLAIN,
 		  json_object_get(u, "cpu_milli") ? unit_cpu(ji(u, "cpu_milli"), text) : "-");
 	(void)snprintf(text, sizeof text, "%.1f %%", (double)json_integer_value(throttled) / 10);
 	table_add(t, json_integer_value(throttled) ? YELLOW : PLAIN, throttled ? text : "-");
 	table_add(t, PLAIN, amount_bytes(ji(u, "memory"), text));
-	json_array_foreach(json_object_get(u, "pressure"), i, name)(void)
-		buf_printf(&lacks, "%s%s", i ? ", " : "", json_string_value(name));
-	table_add(t, YELLOW, buf_text(&lacks));
-	buf_fini(&lacks);
+	show_list(t, YELLOW, json_object_get(u, "pressure"));
 }
 
 static void add_container(struct table *t, const json_t *c, bool measured)
@@ -299,8 +294,6 @@ static void show_usage(struct out *o, const json_t *c)
 	const char *node;
 	struct buf text = BUF_INIT;
 	char amount[UNIT_MAX];
-	const json_t *name;
-	size_t i;
 	if (!json_is_object(u))
 		return;
 	out_put(o, "\n");
@@ -318,8 +311,7 @@ static void show_usage(struct out *o, const json_t *c)
 		&text, "; node %s: %s", node, amount_bytes(json_integer_value(bytes), amount));
 	out_field(o, "Memory", buf_text(&text));
 	buf_reset(&text);
-	json_array_foreach(json_object_get(u, "pressure"), i, name)(void)
-		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(name));
+	show_join(&text, json_object_get(u, "pressure"));
 	if (buf_len(&text))
 		out_field(o, "Lacks", buf_text(&text));
 	buf_fini(&text);

@@ -182,17 +182,6 @@ static void add_classes(struct table *t, const json_t *list)
 	buf_fini(&text);
 }
 
-static void add_numbers(struct table *t, const json_t *list)
-{
-	struct buf text = BUF_INIT;
-	const json_t *n;
-	size_t i;
-	json_array_foreach(list, i, n)(void)
-		buf_printf(&text, "%s%" JSON_INTEGER_FORMAT, i ? ", " : "", json_integer_value(n));
-	table_add(t, PLAIN, buf_text(&text));
-	buf_fini(&text);
-}
-
 void show_speedselect(struct out *o, const json_t *doc)
 {
 	static const struct column columns[] = {
@@ -217,7 +206,7 @@ void show_speedselect(struct out *o, const json_t *doc)
 		table_add(t, PLAIN, js(p, "cpus"));
 		add_texts(t, json_object_get(p, "enabled"));
 		table_add(t, PLAIN, js(p, "priority"));
-		add_numbers(t, json_object_get(p, "high_priority_cores"));
+		show_list(t, PLAIN, json_object_get(p, "high_priority_cores"));
 		add_classes(t, json_object_get(p, "clos"));
 	}
 	table_end(t, o);

@@ -9,6 +9,31 @@
 #include "core/nri-rpctl/cli.h"
 #include "core/lib/util/str.h"
 
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+void show_join(struct buf *ret, const json_t *list)
+{
+	const json_t *item;
+	size_t i;
+	json_array_foreach(list, i, item)
+	{
+		const char *comma = i ? ", " : "";
+		if (json_is_integer(item))
+			(void)buf_printf(ret, "%s%" JSON_INTEGER_FORMAT, comma,
+					 json_integer_value(item));
+		else
+			(void)buf_printf(ret, "%s%s", comma, json_string_value(item));
+	}
+}
+
+void show_list(struct table *t, enum style style, const json_t *list)
+{
+	struct buf text = BUF_INIT;
+	show_join(&text, list);
+	table_add(t, style, buf_text(&text));
+	buf_fini(&text);
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 #define KIND_WIDTH 13u
@@ -107,27 +132,19 @@ static void show_lines(struct out *o, const json_t *lines, const char *title, en
 
 static void show_moves(struct out *o, const json_t *moves)
 {
-	static const struct column columns[] = {
+	const struct column columns[] = {
 		{.title = "Container", .flex = true},
 		{.title = "CPUs", .flex = true},
-		{.title = "→ CPUs", .flex = true},
+		{.title = o->term.utf8 ? "→ CPUs" : "-> CPUs", .flex = true},
 		{.title = "Mems", .flex = true, .drop = 2},
-		{.title = "→ Mems", .flex = true, .drop = 2},
-		{.title = "Note", .flex = true, .drop = 3},
-	};
-	static const struct column ascii[] = {
-		{.title = "Container", .flex = true},
-		{.title = "CPUs", .flex = true},
-		{.title = "-> CPUs", .flex = true},
-		{.title = "Mems", .flex = true, .drop = 2},
-		{.title = "-> Mems", .flex = true, .drop = 2},
+		{.title = o->term.utf8 ? "→ Mems" : "-> Mems", .flex = true, .drop = 2},
 		{.title = "Note", .flex = true, .drop = 3},
 	};
 	static const char *const keys[] = {"container", "from_cpus", "to_cpus",
 					   "from_mems", "to_mems",   "note"};
 	const json_t *m;
 	size_t i;
-	struct table *t = table_new(&o->term, o->term.utf8 ? columns : ascii, 6);
+	struct table *t = table_new(&o->term, columns, 6);
 	json_array_foreach(moves, i, m)
 	{
 		/* a container that does not exist yet comes with the reasons of its placement */
@@ -291,17 +308,6 @@ static const char *module_state(const json_t *m, enum style *ret_style)
 	return jb(m, "loaded") ? "loaded" : "installed";
 }
 
-static void add_kinds(struct table *t, const json_t *kinds)
-{
-	struct buf text = BUF_INIT;
-	const json_t *kind;
-	size_t i;
-	json_array_foreach(kinds, i, kind)(void)
-		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(kind));
-	table_add(t, PLAIN, buf_text(&text));
-	buf_fini(&text);
-}
-
 static void show_deaths(struct out *o, const json_t *deaths)
 {
 	const json_t *d;
@@ -352,7 +358,7 @@ void show_modules(struct out *o, const json_t *doc)
 		table_add(t, BOLD, js(m, "name"));
 		table_add(t, PLAIN, js(m, "version"));
 		table_add(t, PLAIN, js(m, "abi"));
-		add_kinds(t, json_object_get(m, "kinds"));
+		show_list(t, PLAIN, json_object_get(m, "kinds"));
 		table_add(t, style, state);
 		table_add(t, ji(m, "deaths") ? RED : DIM, deaths);
 		table_add(t, DIM, js(m, "path"));
@@ -376,10 +382,7 @@ void show_modules(struct out *o, const json_t *doc)
 void show_log(struct out *o, const json_t *doc)
 {
 	struct buf text = BUF_INIT;
-	const json_t *name;
-	size_t i;
-	json_array_foreach(json_object_get(doc, "debug"), i, name)(void)
-		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(name));
+	show_join(&text, json_object_get(doc, "debug"));
 	out_field(o, "Level", js(doc, "level"));
 	out_field(o, "Debug sources", buf_len(&text) ? buf_text(&text) : "none");
 	buf_fini(&text);

@@ -230,13 +230,11 @@ static void show_cluster(struct out *o, const json_t *doc)
 /* Shows the namespaces whose annotations may take resources from other containers. */
 static void show_annotations(struct out *o, const json_t *doc)
 {
-	const json_t *a = json_object_get(doc, "annotations"), *ns;
+	const json_t *a = json_object_get(doc, "annotations");
 	struct buf text = BUF_INIT;
-	size_t i;
 	if (!json_is_object(a))
 		return;
-	json_array_foreach(json_object_get(a, "taker_namespaces"), i, ns)(void)
-		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(ns));
+	show_join(&text, json_object_get(a, "taker_namespaces"));
 	if (str_eq(js(a, "takers"), "peers"))
 		show_status_field(
 			o, "Annotations",
