@@ -228,6 +228,11 @@ static int expect_compare(struct parser *p, enum word op, struct value *a, struc
 
 static int expect_combine(struct parser *p, enum word op, struct value *a, struct value *b)
 {
+	if (op == W_AND || op == W_OR) {
+		bool left = expect_truth(a), right = expect_truth(b);
+		value_number(a, op == W_AND ? left && right : left || right);
+		return 0;
+	}
 	if (a->kind == V_NUMBER && b->kind == V_NUMBER && op != W_INTERSECT) {
 		a->number = op == W_PLUS ? a->number + b->number : a->number - b->number;
 		return 0;
@@ -288,31 +293,30 @@ static int parse_factor(struct parser *p, struct value *v)
 	return r;
 }
 
-static int parse_term(struct parser *p, struct value *v)
+/* Parses operands with the operators `first` to `last` between them, from left to right. */
+static int parse_chain(struct parser *p, struct value *v, enum word first, enum word last,
+		       int (*operand)(struct parser *p, struct value *v))
 {
-	int r = parse_factor(p, v);
-	while (!r && p->word == W_INTERSECT) {
-		struct value right;
-		parser_advance(p);
-		r = parse_factor(p, &right);
-		if (!r)
-			r = expect_combine(p, W_INTERSECT, v, &right);
-	}
-	return r;
-}
-
-static int parse_sum(struct parser *p, struct value *v)
-{
-	int r = parse_term(p, v);
-	while (!r && (p->word == W_PLUS || p->word == W_MINUS)) {
+	int r = operand(p, v);
+	while (!r && p->word >= first && p->word <= last) {
 		struct value right;
 		enum word op = p->word;
 		parser_advance(p);
-		r = parse_term(p, &right);
+		r = operand(p, &right);
 		if (!r)
 			r = expect_combine(p, op, v, &right);
 	}
 	return r;
+}
+
+static int parse_term(struct parser *p, struct value *v)
+{
+	return parse_chain(p, v, W_INTERSECT, W_INTERSECT, parse_factor);
+}
+
+static int parse_sum(struct parser *p, struct value *v)
+{
+	return parse_chain(p, v, W_PLUS, W_MINUS, parse_term);
 }
 
 /* Parses comparisons; `a == b == c` requires both, and `a not in b` negates. */
@@ -358,29 +362,14 @@ static int parse_not(struct parser *p, struct value *v)
 
 static int parse_and(struct parser *p, struct value *v)
 {
-	int r = parse_not(p, v);
-	while (!r && p->word == W_AND) {
-		struct value right;
-		parser_advance(p);
-		r = parse_not(p, &right);
-		if (!r)
-			value_number(v, expect_truth(v) && expect_truth(&right));
-	}
-	return r;
+	return parse_chain(p, v, W_AND, W_AND, parse_not);
 }
 
 int parser_expression(struct parser *p, struct value *v)
 {
 	if (p->depth++ == EXPECT_DEPTH_MAX)
 		return err_set(p->err, -EINVAL, "%s: nested too deep", p->whole);
-	int r = parse_and(p, v);
-	while (!r && p->word == W_OR) {
-		struct value right;
-		parser_advance(p);
-		r = parse_and(p, &right);
-		if (!r)
-			value_number(v, expect_truth(v) || expect_truth(&right));
-	}
+	int r = parse_chain(p, v, W_OR, W_OR, parse_and);
 	p->depth--;
 	return r;
 }
