@@ -63,6 +63,7 @@ struct store {
 	bool lost_track; /* a change could not be recorded */
 	struct change *changes; /* changes since the last commit */
 	uint32_t n_changes, cap_changes;
+	uint32_t n_new; /* changes of pods and containers that the log lacks */
 	struct ctr **moved; /* containers of the running commit of which only the sets changed */
 	uint32_t n_moved, cap_moved;
 	struct saved_blob *kept;

@@ -15,6 +15,7 @@
 #define LOG_SOURCE "store"
 #define KIND "state"
 #define RECORD_USUAL 4096u
+#define NEW_MANY 128u
 #define SETS (DIFF_CPUS | DIFF_MEMS)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -190,6 +191,7 @@ void store_put_pod(struct store *s, struct pod *pod)
 	if (!takes_notes(s) || pod->store.noted || pod->store.facts)
 		return;
 	pod->store.noted = true;
+	s->n_new++;
 	store_do_note(s, CHANGE_POD, pod->handle);
 }
 
@@ -198,6 +200,7 @@ void store_put_ctr(struct store *s, struct ctr *ctr)
 	if (!takes_notes(s) || ctr->store.noted || (ctr->store.facts && !ctr->store.missing))
 		return;
 	ctr->store.noted = true;
+	s->n_new += !ctr->store.facts;
 	store_do_note(s, CHANGE_CTR, ctr->handle);
 }
 
@@ -431,7 +434,7 @@ static void settle_changes(struct store *s)
 		if (ctr)
 			settle_ctr(ctr);
 	}
-	s->n_changes = 0;
+	s->n_changes = s->n_new = 0;
 }
 
 static int write_changes(struct store *s, uint32_t *ret_n, struct err *err)
@@ -487,7 +490,7 @@ static int write_anew(struct store *s, uint32_t *ret_n, struct err *err)
 		settle_pod(pod);
 	for (struct ctr *ctr = cache_ctrs(s->cache); ctr; ctr = ctr->next)
 		settle_ctr(ctr);
-	s->n_changes = 0;
+	s->n_changes = s->n_new = 0;
 	s->lost_track = false;
 	*ret_n = w.n;
 	return 0;
@@ -520,7 +523,9 @@ int store_commit(struct store *s, struct err *err)
 {
 	if (!store_pending(s))
 		return 0;
-	return store_do_commit(s, !reclog_is_open(&s->log) || s->lost_track, err);
+	/* A log whose contents are new is written in pieces, without memory for all records. */
+	bool is_new = s->n_new >= NEW_MANY && s->n_new >= cache_n_ctrs(s->cache);
+	return store_do_commit(s, !reclog_is_open(&s->log) || s->lost_track || is_new, err);
 }
 
 int store_tidy(struct store *s, struct err *err)
