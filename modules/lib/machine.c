@@ -75,6 +75,8 @@ static int32_t fill_words(struct machine_level_units *lv)
 	size_t n = 0;
 	for (uint32_t i = 0; i < lv->n_units; i++) {
 		struct machine_unit *u = &lv->units[i];
+		if (!u->n_cpus)
+			continue;
 		u->word = u->cpus[0] / 64;
 		u->n_words = u->cpus[u->n_cpus - 1] / 64 - u->word + 1;
 		n += u->n_words;
