@@ -42,6 +42,12 @@ static const char *c_pod_annotation(void *ctx, rp_pod pod, const char *key)
 	return host_cache_service.pod_annotation(ctx, pod, key);
 }
 
+static int64_t c_memory(void *ctx, rp_ctr ctr)
+{
+	(void)shim_enter(ctx, "memory");
+	return host_cache_service.memory(ctx, ctr);
+}
+
 static void c_pod_annotations(void *ctx, rp_pod pod, const char *const *keys, uint32_t n,
 			      const char **ret)
 {
@@ -110,6 +116,7 @@ const struct rp_host_cache shim_cache = {
 	.annotation = c_annotation,
 	.pod_annotation = c_pod_annotation,
 	.pod_annotations = c_pod_annotations,
+	.memory = c_memory,
 	.mount = cover_mount,
 	.device = cover_device,
 	.set_cpus = cover_set_cpus,

@@ -412,6 +412,9 @@ struct rp_host_cache {
 	/* Stores for each of n keys what pod_annotation() returns. */
 	void (*pod_annotations)(void *ctx, rp_pod pod, const char *const *keys, uint32_t n,
 				const char **ret);
+	/* Returns the bytes of memory that a container may use, mem_limit or else mem_request of
+	 * get_ctr(), with less work than that. 0: none is stated, or there is no such container. */
+	int64_t (*memory)(void *ctx, rp_ctr ctr);
 };
 
 #define RP_DATA_DIR "/.nri-resource-policy"

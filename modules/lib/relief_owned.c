@@ -3,8 +3,6 @@
  * waiting containers. */
 #include <nri-rp/lib/relief_owned.h>
 
-#include <stddef.h>
-
 /* ---- arguments of relief_find() -------------------------------------------------------------- */
 
 struct owned_question {
@@ -62,9 +60,12 @@ static void owned_offer(void *ctx, struct relief_question *q)
 static bool owned_accept(void *ctx, uint64_t key, struct relief_item *ret)
 {
 	const struct relief_call *c = ((struct owned_question *)ctx)->c;
-	/* the sets, which relief does not need, would be most of the work */
-	struct rp_ctr_info info = {.size = offsetof(struct rp_ctr_info, cpus)};
-	if (c->h->cache->get_ctr(c->h->ctx, key, &info))
+	struct rp_ctr_info info;
+	if (RP_HAS(c->h->cache, memory)) {
+		ret->cost = relief_cost(true, c->h->cache->memory(c->h->ctx, key));
+		return true;
+	}
+	if (ctr_info(c->h, key, &info))
 		return false;
 	ret->cost = relief_cost(true, info.mem_limit > 0 ? info.mem_limit : info.mem_request);
 	return true;

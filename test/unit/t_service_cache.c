@@ -72,6 +72,11 @@ static void test_asked(void **state)
 {
 	const struct place *p = *state;
 	struct rp_ctr_info info = {.size = sizeof info};
+	p->ctr->cur.needs.mem_request = 5;
+	assert_int_equal(C.memory(p->instance, p->ctr->handle), 5);
+	p->ctr->cur.needs.mem_limit = 7;
+	assert_int_equal(C.memory(p->instance, p->ctr->handle), 7);
+	assert_int_equal(C.memory(p->instance, 0), 0);
 	assert_int_equal(C.set_int(p->instance, txn_id(p->txn), p->ctr->handle, RP_F_SHARES, 2), 0);
 	assert_int_equal(C.get_ctr(p->instance, p->ctr->handle, &info), 0);
 	assert_int_equal(info.asked_shares, 2048);

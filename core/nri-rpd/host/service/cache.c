@@ -130,23 +130,6 @@ static bool runs_already(const struct instance *i, const struct ctr *ctr)
 	       (i->env->runtime->flags & RP_RUNTIME_CREATION_IS_LATE);
 }
 
-/* Fills the members from `cpus` on. */
-static void get_decided(const struct ctr *ctr, const struct decision *d, struct rp_ctr_info *ret)
-{
-	ret->cpus = ids_of(d->cpus);
-	ret->mems = ids_of(d->mems);
-	ret->exclusive = ids_of(d->exclusive);
-	ret->shares = d->shares;
-	ret->quota = d->quota;
-	ret->period = d->period;
-	ret->has_cpus = ids_of(ctr->acked.cpus);
-	ret->has_mems = ids_of(ctr->acked.mems);
-	ret->asked_shares = ctr->requested.shares;
-	ret->asked_quota = ctr->requested.quota;
-	ret->asked_period = ctr->requested.period;
-	ret->pod_cpu_extra = ctr->pod_cpu_extra;
-}
-
 static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 {
 	WITH_CTR(ctx, handle, -RP_EPERM, -RP_ESTALE);
@@ -167,11 +150,28 @@ static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 		.cpu_limit = d->needs.cpu_limit,
 		.mem_request = d->needs.mem_request,
 		.mem_limit = d->needs.mem_limit,
+		.cpus = ids_of(d->cpus),
+		.mems = ids_of(d->mems),
+		.exclusive = ids_of(d->exclusive),
+		.shares = d->shares,
+		.quota = d->quota,
+		.period = d->period,
+		.has_cpus = ids_of(ctr->acked.cpus),
+		.has_mems = ids_of(ctr->acked.mems),
+		.asked_shares = ctr->requested.shares,
+		.asked_quota = ctr->requested.quota,
+		.asked_period = ctr->requested.period,
+		.pod_cpu_extra = ctr->pod_cpu_extra,
 	};
-	if (out->size > offsetof(struct rp_ctr_info, cpus))
-		get_decided(ctr, d, &full);
 	sized_fill(out, &full, sizeof full);
 	return 0;
+}
+
+static int64_t memory(void *ctx, rp_ctr handle)
+{
+	WITH_CTR(ctx, handle, 0, 0);
+	const struct needs *needs = &txn_view(ctr)->needs;
+	return needs->mem_limit > 0 ? needs->mem_limit : needs->mem_request;
 }
 
 static int32_t get_pod(void *ctx, rp_pod handle, struct rp_pod_info *out)
@@ -816,4 +816,5 @@ const struct rp_host_cache host_cache_service = {
 	.hugepages = hugepages,
 	.node_hugepages = node_hugepages,
 	.pod_annotations = pod_annotations,
+	.memory = memory,
 };
