@@ -351,7 +351,7 @@ static void relief_record(struct relief_moved *m, struct relief_record record)
 void relief_note_move(const struct modhost *h, struct relief_moved *m, rp_ctr ctr)
 {
 	struct rp_ctr_info info = {.size = sizeof info};
-	uint64_t key = ctr_info(h, ctr, &info) ? 0 : relief_key(&info);
+	uint64_t key = ctr_info(h, ctr, &info) ? 1 : relief_key(&info);
 	relief_record(m, (struct relief_record){key, relief_now_ms(h)});
 }
 

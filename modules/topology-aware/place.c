@@ -361,9 +361,11 @@ static int32_t find_pool(struct placing *l)
 		l->pool = r->had->pool;
 		return 0;
 	}
-	if (r->hint_suffices)
+	if (l->type == GRANT_NORMAL && r->hint_suffices) {
 		l->pool = r->pool_hint;
-	if (l->type == GRANT_PRESERVE || r->hint_suffices)
+		return 0;
+	}
+	if (l->type == GRANT_PRESERVE)
 		return 0;
 	if (l->type == GRANT_RESERVED) {
 		if (p->pools[p->root].n_reserved && ledger_reserved_room(p, p->root) >= r->fraction)
