@@ -104,5 +104,5 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 			 (struct life_walk){.each = stage_follow,
 					    .except = except,
 					    .arg = &f,
-					    .but = f.turned ? NULL : &inst->owners});
+					    .skip_owners = f.turned ? NULL : &inst->owners});
 }

@@ -313,7 +313,8 @@ static int32_t life_visit(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 			  const struct life_walk *w)
 {
 	struct rp_ctr_info info;
-	if (!ctr || ctr == w->except || (w->but && owners_first_of(w->but, ctr) != RP_IDSET_NONE))
+	if (!ctr || ctr == w->except ||
+	    (w->skip_owners && owners_first_of(w->skip_owners, ctr) != RP_IDSET_NONE))
 		return 0;
 	int32_t r = ctr_info(&life_of(inst)->h, ctr, &info);
 	if (r || is_left_alone(life_of(inst), &info))

@@ -204,8 +204,8 @@ struct life_walk {
 	rp_ctr except; /* container to skip; 0: none */
 	void *arg; /* argument for `each` */
 	int pass; /* number of the running pass */
-	/* Containers that own CPUs here are skipped before they are looked up; NULL: none. */
-	const struct owners *but;
+	/* The table of owners whose containers are skipped, without a look-up; NULL: none. */
+	const struct owners *skip_owners;
 };
 /* Runs a walk. Returns the error, or the sum of the positive results. */
 int32_t life_walk(struct rp_instance *inst, rp_txn txn, struct life_walk w);

@@ -403,8 +403,8 @@ bool relief_load(const struct modhost *h, const void *data, uint32_t size, struc
 		return false;
 	for (uint32_t i = 0; i < size; i += (uint32_t)sizeof record) {
 		memcpy(&record, (const uint8_t *)data + i, sizeof record);
-		if (!record.key || record.at_ms > now)
-			continue; /* recorded before the last boot */
+		if (!record.key || record.at_ms < 0 || record.at_ms > now)
+			continue; /* damaged, or recorded before the last boot */
 		ret->list[ret->next] = record;
 		ret->next = (ret->next + 1) % RELIEF_MOVED_MAX;
 	}

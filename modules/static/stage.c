@@ -204,5 +204,5 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared
 			 (struct life_walk){.each = stage_do_follow,
 					    .except = except,
 					    .arg = &f,
-					    .but = &inst->owners});
+					    .skip_owners = &inst->owners});
 }

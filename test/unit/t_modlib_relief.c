@@ -253,6 +253,36 @@ static void test_late_refusals(void **state)
 	}
 }
 
+static void offer_costs(void *ctx, struct relief_question *q)
+{
+	for (uint32_t i = 0; i < 9; i++)
+		relief_offer_cost(q, 0, 2, i == 5 ? 1 : 7, i + 1);
+}
+
+/* With costs in the offers, no container is asked about and the cheapest one moves. */
+static void test_offered_costs(void **state)
+{
+	static struct relief_question q;
+	q = (struct relief_question){.n_units = 2, .units = {{0}, {8}}, .offer = offer_costs};
+	assert_int_equal(relief_ask(&q, 2, 1, 3), 1);
+	assert_int_equal(q.keys[q.moves[0].item], 6);
+}
+
+/* Records of damaged saved bytes are left out; the others are saved again. */
+static void test_saved(void **state)
+{
+	static struct relief_moved moved;
+	const struct modhost h = {0}; /* without a clock: it is 0 ms */
+	const struct relief_record saved[] = {{1, 0},	      {0, 0}, {2, -1},
+					      {3, INT64_MIN}, {4, 1}, {5, 0}};
+	struct relief_record again[RELIEF_MOVED_MAX];
+	assert_false(relief_load(&h, saved, sizeof saved - 1, &moved));
+	assert_true(relief_load(&h, saved, sizeof saved, &moved));
+	assert_int_equal(relief_save(&moved, (uint8_t *)again), 2 * sizeof *again);
+	assert_int_equal(again[0].key, 1);
+	assert_int_equal(again[1].key, 5);
+}
+
 static void test_bounds(void **state)
 {
 	struct relief_unit units[RELIEF_UNITS_MAX] = {{0}};
@@ -282,6 +312,8 @@ int main(void)
 		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_offers),
 		cmocka_unit_test(test_late_refusals),
+		cmocka_unit_test(test_offered_costs),
+		cmocka_unit_test(test_saved),
 		cmocka_unit_test(test_bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,6 +136,33 @@ static void full_disk_at_the_start(void **state)
 	(void)cache_free(old);
 }
 
+/* Adds n pods with a container each. */
+static void add_many(const struct running *r, unsigned from, unsigned n)
+{
+	for (unsigned i = from; i < from + n; i++) {
+		struct pod *pod = add_pod(r->cache, i);
+		store_put_pod(r->store, pod);
+		store_put_ctr(r->store, add_ctr(r->cache, pod, 1000 + i));
+	}
+}
+
+/* Checks that a log whose contents are new is rewritten, and extended where that fails. */
+static void many_new(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, 10);
+	char path[512];
+	assert_int_equal(mkdir(place_path(p, "store.log.new", path), 0700), 0);
+	add_many(&r, 100, 140);
+	commit(r.store);
+	assert_true(r.store->log.size > r.store->log.new_size);
+	assert_int_equal(rmdir(path), 0);
+	add_many(&r, 300, 400);
+	commit(r.store);
+	assert_int_equal(r.store->log.size, r.store->log.new_size);
+	stop(&r, p);
+}
+
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 static void overwrite(const struct place *p, long at)
@@ -183,11 +210,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, place_setup, place_teardown)
 	const struct CMUnitTest tests[] = {
-		T(look_only),
-		T(folder_that_cannot_be_written),
-		T(full_disk),
-		T(full_disk_at_the_start),
-		T(damage_in_the_middle),
+		T(look_only), T(folder_that_cannot_be_written),
+		T(full_disk), T(full_disk_at_the_start),
+		T(many_new),  T(damage_in_the_middle),
 	};
 	log_init("t_store_disk");
 	log_set_level(LOG_ERROR);

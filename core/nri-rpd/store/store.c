@@ -15,7 +15,7 @@
 #define LOG_SOURCE "store"
 #define KIND "state"
 #define RECORD_USUAL 4096u
-#define NEW_MANY 128u
+#define NEW_MANY 128u /* smallest number of new objects for which the log is rewritten */
 #define SETS (DIFF_CPUS | DIFF_MEMS)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -504,6 +504,8 @@ static int store_do_commit(struct store *s, bool anew, struct err *err)
 	int r = anew ? write_anew(s, &n, err) : write_changes(s, &n, err);
 	if (r == -EFBIG && !anew)
 		r = write_anew(s, &n, err);
+	else if (r && anew && s->n_changes && takes_notes(s)) /* the present log can be extended */
+		r = write_changes(s, &n, err);
 	s->stats.last_duration_ns = clock_ns() - start;
 	if (r) {
 		s->stats.failures++;
