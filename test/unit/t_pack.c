@@ -92,20 +92,19 @@ static void numbers_of_all_sizes(void **state)
 					 INT32_MIN, 1LL << 35, INT64_MAX, INT64_MIN};
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
 		RpStore__Values v = RP_STORE__VALUES__INIT; /* sint64 */
-		RpStore__Facts f = RP_STORE__FACTS__INIT; /* uint64, uint32 */
+		RpStore__Decision d = RP_STORE__DECISION__INIT; /* uint64, uint32 */
 		RpStore__Needs n = RP_STORE__NEEDS__INIT; /* int64 */
 		Nri__LinuxIOPriority io =
 			NRI__LINUX_IOPRIORITY__INIT; /* int32 and an enumeration of proto3 */
-		v.has_quota = n.has_mem_limit = f.has_created_ns = f.has_flags = true;
+		v.has_quota = n.has_mem_limit = d.has_created_ns = d.has_pid = true;
 		v.quota = n.mem_limit = values[i];
-		f.created_ns = (uint64_t)values[i];
-		f.flags = (uint32_t)values[i];
-		f.id = f.pod = f.name = f.cgroups_path = text_of("");
-		f.requested = &v;
-		f.wanted = &n;
+		d.created_ns = (uint64_t)values[i];
+		d.pid = (uint32_t)values[i];
+		d.decided = d.acked = &v;
+		d.needs = &n;
 		io.priority = (int32_t)values[i];
 		io.class_ = NRI__IOPRIO_CLASS__IOPRIO_CLASS_BE;
-		assert_same(&f.base);
+		assert_same(&d.base);
 		assert_same(&io.base);
 	}
 }

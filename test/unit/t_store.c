@@ -383,6 +383,27 @@ static void nothing_to_commit(void **state)
 	stop(&r, p);
 }
 
+/* A start is stored in one small record: the container's facts are in the log already. */
+static void start_of_a_container(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, 4);
+	struct ctr *ctr = cache_ctrs(r.cache);
+	struct store_stats before, after;
+	store_stats(r.store, &before);
+	ctr->pid = 4711;
+	cache_set_created(ctr, UINT64_C(1700000009123456789));
+	store_put_ctr(r.store, ctr);
+	commit(r.store);
+	store_stats(r.store, &after);
+	assert_int_equal(after.records, before.records + 1);
+	cache_set_created(ctr, UINT64_C(1700000009123456789));
+	cache_set_created(ctr, 0);
+	store_put_ctr(r.store, ctr);
+	assert_false(store_pending(r.store));
+	stop(&r, p);
+}
+
 static void many_changes(void **state)
 {
 	struct place *p = *state;
@@ -719,6 +740,7 @@ int main(void)
 		T(owners_keep_their_own),
 		T(removals),
 		T(nothing_to_commit),
+		T(start_of_a_container),
 		T(many_changes),
 		T(churn_does_not_grow_the_log),
 		T(limit_of_the_log),

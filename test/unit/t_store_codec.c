@@ -153,7 +153,6 @@ static void facts(void **state)
 		assert_string_equal(f.desc.pod_id, ctr->pod->id);
 		assert_string_equal(f.desc.name, ctr->name);
 		assert_string_equal(f.desc.cgroups_path, ctr->cgroups_path);
-		assert_true(f.desc.created_ns == ctr->created_ns);
 		assert_true(f.desc.oom_score_adj == ctr->oom_score_adj);
 		assert_true(f.desc.res.quota == ctr->requested.quota);
 		assert_true(f.desc.res.mem_limit == ctr->requested.mem_limit);
@@ -231,6 +230,7 @@ static void decisions(void **state)
 		free(data);
 		assert_int_equal(d->state, ctr->cur.state);
 		assert_int_equal(d->pid, ctr->pid);
+		assert_true(d->created_ns == ctr->created_ns);
 		assert_int_equal(d->group, ctr->cur.group);
 		assert_true(d->decided.shares == ctr->cur.shares);
 		assert_true(d->decided.quota == ctr->cur.quota);

@@ -610,12 +610,12 @@ static void cache_derive(struct cache *c, struct ctr *ctr)
 	derive_preserved(ctr);
 }
 
-static void put_number(uint64_t *field, uint64_t value, bool *changed)
+void cache_set_created(struct ctr *ctr, uint64_t wall_ns)
 {
-	if (!value || *field == value)
+	if (!wall_ns || ctr->created_ns == wall_ns)
 		return;
-	*field = value;
-	*changed = true;
+	ctr->created_ns = wall_ns;
+	ctr->store.missing |= TXN_CHANGED_OTHER;
 }
 
 static int fill_ctr(struct ctr *ctr, const struct ctr_desc *d)
@@ -628,7 +628,7 @@ static int fill_ctr(struct ctr *ctr, const struct ctr_desc *d)
 		r = put_kvs(&ctr->annotations, d->annotations, d->n_annotations, &changed);
 	if (!r && !ctr->huge)
 		r = hugepages_set(ctr, &d->huge);
-	put_number(&ctr->created_ns, d->created_ns, &changed);
+	cache_set_created(ctr, d->created_ns);
 	if (d->pid)
 		ctr->pid = d->pid;
 	if (d->oom_score_adj != RP_NOT_SET && d->oom_score_adj != ctr->oom_score_adj) {

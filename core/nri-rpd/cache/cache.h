@@ -293,6 +293,8 @@ void cache_resize_pod(struct pod *pod, const struct res_desc *res);
 /* Sets a cgroup path that was unknown at the creation. A path that is too long, or out of memory,
  * leaves it unknown. */
 void cache_set_cgroup(struct ctr *ctr, const char *path);
+/* Sets the creation time by the wall clock, which runtimes report with the start. 0 leaves it. */
+void cache_set_created(struct ctr *ctr, uint64_t wall_ns);
 /* Derives the needs after a resize from the runtime's values, without annotations. */
 void cache_derive_resized(struct cache *c, struct ctr *ctr);
 /* Removes a pod with all its containers. */

@@ -133,8 +133,6 @@ void record_of_facts(struct record *r, const struct ctr *ctr)
 	m->labels = kvs_bytes(&ctr->labels);
 	m->has_annotations = ctr->annotations.n != 0;
 	m->annotations = kvs_bytes(&ctr->annotations);
-	m->has_created_ns = ctr->created_ns != 0;
-	m->created_ns = ctr->created_ns;
 	put_amount(&m->has_oom_score_adj, &m->oom_score_adj, ctr->oom_score_adj);
 	m->flags = ctr->flags & FLAGS_STORED;
 	m->has_flags = m->flags != 0;
@@ -159,6 +157,8 @@ void record_of_decision(struct record *r, const struct ctr *ctr, const char *pol
 	m->state = d->state;
 	m->has_pid = ctr->pid != 0;
 	m->pid = ctr->pid;
+	m->has_created_ns = ctr->created_ns != 0;
+	m->created_ns = ctr->created_ns;
 	m->decided = values_message(&r->values[0], &d->amounts, d->cpus, d->mems);
 	m->exclusive = set_text(d->exclusive);
 	m->acked = values_message(&r->values[1], &ctr->acked.amounts, ctr->acked.cpus,
@@ -451,7 +451,6 @@ int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct
 	d->pod_id = m->pod;
 	d->name = m->name;
 	d->cgroups_path = m->cgroups_path;
-	d->created_ns = m->created_ns;
 	d->oom_score_adj = codec_amount(m->has_oom_score_adj, m->oom_score_adj);
 	int r = check_id("container id", d->id, err);
 	if (!r)
@@ -533,6 +532,7 @@ int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
 		return -EINVAL;
 	ret->state = m->state;
 	ret->pid = m->pid;
+	ret->created_ns = m->created_ns;
 	ret->group = m->group;
 	ret->claimed = m->claimed;
 	ret->confined = m->confined;

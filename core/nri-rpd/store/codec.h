@@ -97,7 +97,8 @@ struct stored_pod {
 };
 
 struct stored_facts {
-	struct ctr_desc desc; /* without labels, annotations, state and pid */
+	/* without labels, annotations, state, pid and creation time */
+	struct ctr_desc desc;
 	struct kvs labels, annotations;
 	uint32_t flags;
 	struct needs wanted;
@@ -118,6 +119,7 @@ struct stored_values {
 
 struct stored_decision {
 	uint32_t state, pid, group;
+	uint64_t created_ns; /* creation time of the container; 0: unknown */
 	bool confined, claimed;
 	struct stored_values decided, acked, sent;
 	struct stored_set exclusive;

@@ -584,10 +584,7 @@ static void request_refresh(struct pipeline *p, struct ctr *ctr, const struct ct
 		ctr->pid = desc->pid;
 	if (!*ctr->cgroups_path && *desc->cgroups_path)
 		cache_set_cgroup(ctr, desc->cgroups_path);
-	if (desc->created_ns && desc->created_ns != ctr->created_ns) {
-		ctr->created_ns = desc->created_ns;
-		ctr->store.facts = false;
-	}
+	cache_set_created(ctr, desc->created_ns);
 	if (ctr_live(ctr->cur.state) && ctr->cur.state != state) {
 		ctr->cur.state = state;
 		ctr->store.missing |= TXN_CHANGED_OTHER;
