@@ -28,7 +28,7 @@ $(O)/test/t_conf_show $(O)/test/t_conf_oom: $(O)/core/nri-rpctl/jsonschema.o
 $(O)/test/t_daemon_options: $(O)/core/nri-rpd/options.o
 $(O)/test/t_module_oom: $$(FAKE_HOST_OBJS) | modules
 $(O)/test/t_controller_oom: $$(FAKE_HOST_OBJS) $(O)/test/unit/ctl_host.o | modules
-$(O)/test/t_life $(O)/test/t_members: $$(FAKE_HOST_OBJS)
+$(O)/test/t_life: $$(FAKE_HOST_OBJS)
 
 # What is loaded into a daemon before everything else; never instrumented, as the sanitizers want to be first themselves.
 PRELOADS := $(patsubst test/preload/%.c,$(O)/test/%.so,$(sort $(wildcard test/preload/*.c)))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the configuration section into pools without sizes; size.c computes these. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,19 @@ struct rp_plan *plan_free(struct rp_plan *p)
 	return NULL;
 }
 
+uint32_t plan_pool(const struct rp_plan *p, const char *name)
+{
+	uint32_t i = 0;
+	while (i < p->n && strcmp(p->pools[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+static void config_set_name(struct pool *pool, const char *name)
+{
+	(void)snprintf(pool->name, sizeof pool->name, "%s", name);
+}
+
 static enum cpualloc_prio read_priority(const struct modhost *h, rp_cfg at)
 {
 	static const char *const names[] = {"high", "normal", "low"};
@@ -55,7 +69,7 @@ static enum cpualloc_prio read_priority(const struct modhost *h, rp_cfg at)
 static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at)
 {
 	const char *name = section_text(h, at, "name", "");
-	uint32_t k = pools_find(p->pools, p->n, name);
+	uint32_t k = plan_pool(p, name);
 	if (!*name || strlen(name) > POOLS_NAME_MAX)
 		return modhost_fail_at(h, at, -RP_EINVAL, "a pool has a name of 1 to %u bytes",
 				       POOLS_NAME_MAX);
@@ -64,7 +78,7 @@ static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at)
 	if (k == POOLS_MAX)
 		return modhost_fail_at(h, at, -RP_EINVAL, "there are at most %u pools", POOLS_MAX);
 	p->n += k == p->n;
-	pools_name(&p->pools[k], name);
+	config_set_name(&p->pools[k], name);
 	p->types[k].at = at;
 	p->types[k].cpu_class = section_text(h, at, "cpuClass", "");
 	p->pools[k].prio = k < N_BUILT_IN ? CPUALLOC_NONE : read_priority(h, at);
@@ -76,7 +90,7 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 	rp_cfg types = section_get(h, p->bounds.section, "dynamicPoolTypes"),
 	       system = section_get(h, p->bounds.section, "reservedPoolNamespaces");
 	for (; p->n < N_BUILT_IN; p->n++) {
-		pools_name(&p->pools[p->n], pool_names[p->n]);
+		config_set_name(&p->pools[p->n], pool_names[p->n]);
 		p->pools[p->n].prio = CPUALLOC_NONE;
 		p->types[p->n].cpu_class = "";
 	}

@@ -5,18 +5,11 @@
 
 #include "modules/dynamic-pools/dynamic-pools.h"
 #include <nri-rp/lib/glob.h>
-#include "modules/lib/private/members.h"
 
 #define SYSTEM_NAMESPACE "kube-system"
 #define ANNOTATION "dynamic-pool.dynamic-pools"
 
 /* ---- plans and saved pools ------------------------------------------------------------------- */
-
-static int32_t keep_pools(struct rp_instance *inst)
-{
-	const struct rp_plan *p = inst->plan;
-	return p ? pools_save(&inst->h, &inst->saved, p->pools, p->n) : 0;
-}
 
 static void past(const struct rp_instance *inst, struct reserve_past *ret)
 {
@@ -26,15 +19,14 @@ static void past(const struct rp_instance *inst, struct reserve_past *ret)
 static int32_t make_plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
 	struct reserve_past before;
-	struct pools_pool had;
+	struct pool had;
 	int32_t r = life_past(inst, &before);
-	(void)pools_saved_find(&inst->saved, pool_names[POOL_RESERVED], &had);
+	(void)saved_find(inst, pool_names[POOL_RESERVED], &had);
 	before.cpus = had.cpus;
 	if (!r)
 		r = plan_new(&inst->h, section, &before, ret);
 	if (!r)
-		pools_carry(&inst->saved, (*ret)->pools + POOL_SHARED, (*ret)->n - POOL_SHARED,
-			    rp_ids_of(&(*ret)->bounds.cpus.rest));
+		saved_carry(inst, *ret);
 	return r;
 }
 
@@ -42,19 +34,19 @@ static int32_t make_plan(struct rp_instance *inst, rp_cfg section, struct rp_pla
  * saved as previous state. */
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	int32_t r = inst->changed ? 0 : keep_pools(inst);
+	int32_t r = inst->changed ? 0 : saved_keep(inst);
 	return r ? r : make_plan(inst, section, ret);
 }
 
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	int32_t r = keep_pools(inst);
+	int32_t r = saved_keep(inst);
 	return r ? r : make_plan(inst, inst->plan->bounds.section, ret);
 }
 
 static int32_t save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
-	int32_t r = keep_pools(inst);
+	int32_t r = saved_keep(inst);
 	*ret_data = inst->saved.data;
 	*ret_size = inst->saved.size;
 	return r;
@@ -63,7 +55,7 @@ static int32_t save(struct rp_instance *inst, const void **ret_data, uint32_t *r
 static int32_t load(struct rp_instance *inst, const void *data, uint32_t size)
 {
 	struct rp_plan *too_early = inst->plan;
-	int32_t r = pools_load(&inst->h, &inst->saved, data, size);
+	int32_t r = saved_load(inst, data, size);
 	if (!r && too_early)
 		r = make_plan(inst, too_early->bounds.section, &inst->plan);
 	if (inst->plan != too_early)
@@ -86,55 +78,43 @@ static int32_t rolled_back(struct rp_instance *inst)
 
 /* ---- choice of the pool ---------------------------------------------------------------------- */
 
-static struct pools_pool *pools_of(struct rp_instance *inst, uint32_t *ret_n)
-{
-	*ret_n = inst->plan->n;
-	return inst->plan->pools;
-}
-
-static struct members_choice by_namespace(const struct rp_plan *p, const char *namespace)
+static struct pool_choice by_namespace(const struct rp_plan *p, const char *namespace)
 {
 	for (uint32_t i = 0; i < p->n; i++)
 		if (glob_any(&p->types[i].namespaces, namespace))
-			return (struct members_choice){i, "by its namespace", p->types[i].at,
-						       false};
-	return (struct members_choice){POOL_SHARED, "no pool matches its namespace", NULL, false};
+			return (struct pool_choice){i, "by its namespace", p->types[i].at, false};
+	return (struct pool_choice){POOL_SHARED, "no pool matches its namespace", NULL, false};
 }
 
-static struct members_choice by_name(const struct rp_plan *p, const char *name)
+static struct pool_choice by_name(const struct rp_plan *p, const char *name)
 {
-	uint32_t i = pools_find(p->pools, p->n, name);
+	uint32_t i = plan_pool(p, name);
 	if (i < p->n)
-		return (struct members_choice){i, "by its annotation", p->types[i].at, false};
-	return (struct members_choice){
+		return (struct pool_choice){i, "by its annotation", p->types[i].at, false};
+	return (struct pool_choice){
 		POOL_SHARED, "the pool in its annotation was removed: using shared", NULL, true};
 }
 
-static struct members_choice choose(struct rp_instance *inst, const struct rp_ctr_info *info)
+struct pool_choice dynpools_choose(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	const struct rp_plan *p = inst->plan;
 	const char *name = ctr_annotation(&inst->h, info->ctr, ANNOTATION);
 	bool system = strcmp(info->pod_namespace, SYSTEM_NAMESPACE) == 0 ||
 		      glob_any(&p->system_namespaces, info->pod_namespace);
-	struct members_choice c = {POOL_RESERVED, "its namespace is reserved", NULL, false};
+	struct pool_choice c = {POOL_RESERVED, "its namespace is reserved", NULL, false};
 	if (!system && info->cpu_request <= 0 && info->cpu_limit <= 0)
-		c = (struct members_choice){POOL_SHARED, "it requests no CPU", NULL, false};
+		c = (struct pool_choice){POOL_SHARED, "it requests no CPU", NULL, false};
 	else if (name)
 		c = by_name(p, name);
 	else if (!system)
 		c = by_namespace(p, info->pod_namespace);
 	if (c.pool == POOL_RESERVED && rp_ids_empty(rp_ids_of(&p->bounds.cpus.reserved)))
-		c = (struct members_choice){POOL_SHARED, "no CPU is reserved", NULL, false};
+		c = (struct pool_choice){POOL_SHARED, "no CPU is reserved", NULL, false};
 	return c;
 }
 
-static bool fits(struct rp_instance *inst)
-{
-	return size_fits(inst->plan);
-}
-
-static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		     uint32_t pool, const char *degraded)
+int32_t dynpools_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		       uint32_t pool, const char *degraded)
 {
 	const struct modhost *h = &inst->h;
 	const struct rp_plan *p = inst->plan;
@@ -145,14 +125,6 @@ static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 				      p->types[pool].cpu_class);
 }
 
-static const struct members members = {
-	.pools = pools_of,
-	.choose = choose,
-	.fits = fits,
-	.stage = stage,
-	.last_resort = POOL_SHARED,
-};
-
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
 /* Resizes all pools. Returns a bit for each pool whose CPUs changed. */
@@ -162,9 +134,7 @@ static uint64_t resize_pools(struct rp_plan *p)
 	if (!size_fits(p))
 		return 0; /* too few CPUs are online */
 	size_all(p, sizes);
-	return pools_resize(p->alloc, p->pools + POOL_SHARED, p->n - POOL_SHARED,
-			    rp_ids_of(&p->bounds.cpus.rest), sizes + POOL_SHARED)
-	       << POOL_SHARED;
+	return size_apply(p, p->pools, rp_ids_of(&p->bounds.cpus.rest), sizes);
 }
 
 /* Resizes all pools and stages the containers of changed pools. The caller stages `except`. */
@@ -172,59 +142,59 @@ static int32_t dynamic_pools_settle(struct rp_instance *inst, rp_txn txn, rp_ctr
 {
 	uint64_t changed = resize_pools(inst->plan);
 	inst->resized += changed != 0;
-	return members_stage(inst, &members, txn, changed, except);
+	return members_stage(inst, txn, changed, except);
 }
 
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	inst->in_sync = true;
-	int32_t r = members_sync(inst, &members, txn);
+	int32_t r = members_sync(inst, txn);
 	(void)resize_pools(inst->plan);
-	return r ? r : members_stage(inst, &members, txn, UINT64_MAX, 0);
+	return r ? r : members_stage(inst, txn, UINT64_MAX, 0);
 }
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	const struct members_choice c = choose(inst, info);
+	const struct pool_choice c = dynpools_choose(inst, info);
 	bool known = members_known(inst, info->ctr);
 	if (c.odd && !known)
 		return modhost_fail(&inst->h, -RP_EINVAL, "no dynamicPool for annotation \"%.64s\"",
 				    ctr_annotation(&inst->h, info->ctr, ANNOTATION));
-	int32_t r = members_join(inst, &members, txn, info);
+	int32_t r = members_join(inst, txn, info);
 	inst->placed += r > 0;
 	inst->refused += !r;
 	if (!r)
 		return modhost_fail(&inst->h, -RP_ENOSPC, "not enough CPUs");
 	if (r > 0)
-		r = known ? members_retry(inst, &members, txn, info->ctr) : 0;
+		r = known ? members_retry(inst, txn, info->ctr) : 0;
 	if (!r)
 		r = dynamic_pools_settle(inst, txn, info->ctr);
-	return r ? r : members_stage_one(inst, &members, txn, info);
+	return r ? r : members_stage_one(inst, txn, info);
 }
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	int32_t r = members_leave(inst, &members, txn, info);
+	int32_t r = members_leave(inst, txn, info);
 	if (r > 0)
-		r = members_retry(inst, &members, txn, info->ctr);
+		r = members_retry(inst, txn, info->ctr);
 	return r ? r : dynamic_pools_settle(inst, txn, info->ctr);
 }
 
 /* Puts a refused container that runs anyway into the pool shared, if shared can have a CPU. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	int32_t r = members_overflow(inst, &members, txn, info);
+	int32_t r = members_overflow(inst, txn, info);
 	if (!r && !size_fits(inst->plan))
 		r = modhost_fail(&inst->h, -RP_ENOSPC, "not enough CPUs");
 	if (!r)
 		r = dynamic_pools_settle(inst, txn, info->ctr);
-	return r ? r : members_stage_one(inst, &members, txn, info);
+	return r ? r : members_stage_one(inst, txn, info);
 }
 
 static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 {
 	(void)n_moves; /* containers never move between pools */
-	int32_t r = members_weigh(inst, &members, txn);
+	int32_t r = members_weigh(inst, txn);
 	return r ? r : dynamic_pools_settle(inst, txn, 0);
 }
 

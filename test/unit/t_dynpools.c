@@ -55,11 +55,10 @@ static void sizes_follow(void **state)
 {
 	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		static struct rp_plan p;
-		struct pools_pool *pools = p.pools;
+		struct pool *pools = p.pools;
 		uint32_t size[POOLS_MAX], all = 0;
 		p.n = N;
-		pools[POOL_RESERVED] =
-			(struct pools_pool){.mcpu = 99000, .weight = 99, .n_ctrs = 9};
+		pools[POOL_RESERVED] = (struct pool){.mcpu = 99000, .weight = 99, .n_ctrs = 9};
 		rp_idset_clear(&p.bounds.cpus.rest);
 		rp_idset_add_range(&p.bounds.cpus.rest, 1, rows[i].n_cpus);
 		for (uint32_t k = 1; k < N; k++) {

@@ -7,56 +7,32 @@
 
 #include <cmocka.h>
 
-#include <nri-rp/lib/life.h>
-#include "modules/lib/private/members.h"
+#include "modules/dynamic-pools/dynamic-pools.h"
 #include "test/unit/fake_host.h"
 
-#define N_POOLS 2u
 #define FOREIGN 65u /* a shift by 65 bits selects pool 1 */
 
-struct rp_plan {
-	uint32_t n; /* pools of the plan */
-	struct pools_pool pools[FOREIGN + 1];
-	unsigned n_staged;
-};
-
-struct rp_instance {
-	LIFE;
-};
-
 static struct rp_plan the_plan;
-static uint32_t chosen;
+static unsigned n_staged;
 
-static struct pools_pool *members_pools(struct rp_instance *inst, uint32_t *ret_n)
+/* The parts of the policy that members.c calls. */
+struct pool_choice dynpools_choose(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
-	*ret_n = inst->plan->n;
-	return inst->plan->pools;
+	return (struct pool_choice){.pool = POOL_SHARED, .why = "by the test"};
 }
 
-static struct members_choice members_choose(struct rp_instance *inst,
-					    const struct rp_ctr_info *info)
-{
-	return (struct members_choice){.pool = chosen, .why = "by the test"};
-}
-
-static bool members_fit(struct rp_instance *inst)
+bool size_fits(const struct rp_plan *p)
 {
 	return true;
 }
 
-static int32_t members_count_staged(struct rp_instance *inst, rp_txn txn,
-				    const struct rp_ctr_info *info, uint32_t pool,
-				    const char *degraded)
+int32_t dynpools_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		       uint32_t pool, const char *degraded)
 {
 	assert_in_range(pool, 0, inst->plan->n - 1);
-	inst->plan->n_staged++;
+	n_staged++;
 	return 0;
 }
-
-static const struct members members = {.pools = members_pools,
-				       .choose = members_choose,
-				       .fits = members_fit,
-				       .stage = members_count_staged};
 
 static int32_t plan_of_test(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
@@ -79,9 +55,17 @@ static int32_t sync_of_test(struct rp_instance *inst, rp_txn txn)
 	return 0;
 }
 
+/* Places a container. The second one gets the record of a pool that no plan has. */
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	return members_join(inst, &members, txn, info) == 1 ? 0 : -RP_ENOSPC;
+	const struct {
+		uint32_t version, pool;
+		int64_t mcpu;
+		uint32_t overflows, pad;
+	} foreign = {1, FOREIGN, 500, 0, 0};
+	if (info->ctr == 2)
+		return ctr_set_record(&inst->h, txn, info->ctr, &foreign, sizeof foreign);
+	return members_join(inst, txn, info) == 1 ? 0 : -RP_ENOSPC;
 }
 
 /* Stages all containers, each by itself and by the mask of all pools. */
@@ -89,9 +73,9 @@ static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 {
 	for (rp_ctr ctr = 1; ctr <= 2; ctr++) {
 		const struct rp_ctr_info info = {.ctr = ctr};
-		assert_int_equal(members_stage_one(inst, &members, txn, &info), 0);
+		assert_int_equal(members_stage_one(inst, txn, &info), 0);
 	}
-	return members_stage(inst, &members, txn, UINT64_MAX, 0);
+	return members_stage(inst, txn, UINT64_MAX, 0);
 }
 
 static const struct life_ops ops = {.plan = plan_of_test,
@@ -111,15 +95,13 @@ static void test_foreign_pool(void **state)
 	struct fake_host *f = fake_host_new(&two);
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
 	assert_int_equal(fake_configure(f, "{}"), 0);
-	the_plan.n = FOREIGN + 1;
-	for (chosen = 1; chosen <= FOREIGN; chosen += FOREIGN - 1) {
-		const struct fake_ctr ctr = {.name = chosen == 1 ? "own" : "foreign",
-					     .cpu_request = 500};
+	the_plan.n = N_BUILT_IN;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct fake_ctr ctr = {.name = i ? "foreign" : "own", .cpu_request = 500};
 		assert_int_equal(fake_allocate(f, fake_ctr(f, &ctr)), 0);
 	}
-	the_plan.n = N_POOLS; /* the record of "foreign" names a pool of another plan now */
 	assert_int_equal(fake_event(f, &event), 0);
-	assert_int_equal(the_plan.n_staged, 2);
+	assert_int_equal(n_staged, 2);
 	fake_host_free(f);
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading of a policy with pools, staging of a container in a pool, and resizing of pools. */
+/* Reading of a policy with pools, and staging of a container in a pool. */
 #include "modules/lib/private/pools.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <nri-rp/lib/section.h>
 #include <nri-rp/lib/zones.h>
@@ -72,71 +71,4 @@ int32_t pools_zones(const struct modhost *h, const struct pools *p, const struct
 	free(sets);
 	free(names);
 	return good ? 0 : -RP_ENOMEM;
-}
-
-/* ---- dynamic pools --------------------------------------------------------------------------- */
-
-uint32_t pools_find(const struct pools_pool *list, uint32_t n, const char *name)
-{
-	uint32_t i = 0;
-	while (i < n && strcmp(list[i].name, name) != 0)
-		i++;
-	return i;
-}
-
-void pools_name(struct pools_pool *pool, const char *name)
-{
-	(void)snprintf(pool->name, sizeof pool->name, "%s", name);
-}
-
-static uint32_t n_cpus(const struct pools_pool *pool)
-{
-	return rp_ids_count(rp_ids_of(&pool->cpus));
-}
-
-uint64_t pools_resize(struct cpualloc *a, struct pools_pool *list, uint32_t n, struct rp_ids from,
-		      const uint32_t *sizes)
-{
-	uint64_t changed = 0;
-	struct rp_idset left, part;
-	rp_idset_copy(&left, from);
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t has = n_cpus(&list[i]);
-		if (has > sizes[i] && cpualloc_release(a, &list[i].cpus, has - sizes[i],
-						       list[i].prio, CPUALLOC_PLAIN, &part) == 0)
-			changed |= UINT64_C(1) << i;
-		rp_idset_andnot(&left, rp_ids_of(&left), rp_ids_of(&list[i].cpus));
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t has = n_cpus(&list[i]);
-		if (has >= sizes[i] || cpualloc_allocate(a, &left, sizes[i] - has, list[i].prio,
-							 CPUALLOC_PLAIN, &part))
-			continue;
-		rp_idset_or(&list[i].cpus, rp_ids_of(&list[i].cpus), rp_ids_of(&part));
-		changed |= UINT64_C(1) << i;
-	}
-	return changed;
-}
-
-void pools_gauges(const struct rp_metric_sink *sink, const char *name,
-		  const struct pools_pool *list, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		char labels[POOLS_LABEL_MAX], metric[POOLS_LABEL_MAX];
-		const struct {
-			const char *suffix, *help;
-			double value;
-		} rows[] = {
-			{"cpus", "CPUs of a pool.", n_cpus(&list[i])},
-			{"containers", "Containers in a pool.", list[i].n_ctrs},
-			{"requests", "Milli-CPU requested in a pool.", (double)list[i].mcpu},
-			{"weight", "Milli-CPU used in a pool at the last reading.",
-			 (double)list[i].weight},
-		};
-		(void)snprintf(labels, sizeof labels, "pool=\"%s\"", list[i].name);
-		for (uint32_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-			(void)snprintf(metric, sizeof metric, "policy_%s_%s", name, rows[k].suffix);
-			sink->gauge(sink->ctx, metric, rows[k].help, labels, rows[k].value);
-		}
-	}
 }

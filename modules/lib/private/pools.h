@@ -11,7 +11,6 @@
 #include <nri-rp/policy.h>
 
 #include <nri-rp/lib/bounds.h>
-#include <nri-rp/lib/bytes.h>
 #include <nri-rp/lib/ctr.h>
 #include <nri-rp/lib/section.h>
 
@@ -60,44 +59,3 @@ struct pools_zone {
 /* Reports zones of NUMA nodes (zones.h) with the pools as attributes. -RP_ENOMEM. */
 int32_t pools_zones(const struct modhost *h, const struct pools *p, const struct rp_zone_sink *sink,
 		    struct rp_ids free, const struct pools_zone *zones, uint32_t n);
-
-/* ---- dynamic pools --------------------------------------------------------------------------- */
-
-struct pools_pool {
-	char name[POOLS_NAME_MAX + 1];
-	enum cpualloc_prio prio; /* preferred priority of CPUs */
-	uint32_t n_ctrs;
-	int64_t mcpu; /* CPU requests of its containers */
-	int64_t weight; /* relative weight, at least 0, set by the policy */
-	struct rp_idset cpus;
-};
-
-/* Returns the index of a pool; n: there is none. */
-uint32_t pools_find(const struct pools_pool *list, uint32_t n, const char *name);
-/* Sets the name of a pool, cut at POOLS_NAME_MAX. */
-void pools_name(struct pools_pool *pool, const char *name);
-
-/*
- * Resizes n pools, at most 64, to `sizes`. A pool that shrinks keeps the CPUs that it would choose;
- * one that grows keeps all and receives CPUs of `from` that are left, in the order of the list.
- * Returns the changed pools as bits.
- */
-uint64_t pools_resize(struct cpualloc *a, struct pools_pool *list, uint32_t n, struct rp_ids from,
-		      const uint32_t *sizes);
-
-/* Reports gauges of each pool: policy_NAME_cpus, _containers, _requests, _weight. */
-void pools_gauges(const struct rp_metric_sink *sink, const char *name,
-		  const struct pools_pool *list, uint32_t n);
-
-/* CPUs and weights of pools by name, saved over restarts and reloads as a policy's state
- * (nri-rp.state/1). */
-/* Saves the pools. */
-int32_t pools_save(const struct modhost *h, struct bytes *s, const struct pools_pool *list,
-		   uint32_t n); /* -RP_ENOMEM with a message */
-/* Loads saved bytes. -RP_EINVAL with a message: not written by pools_save(). */
-int32_t pools_load(const struct modhost *h, struct bytes *s, const void *data, uint32_t size);
-/* Stores the saved values of a pool, by name. False: there are none, and ret->cpus is empty. */
-bool pools_saved_find(const struct bytes *s, const char *name, struct pools_pool *ret);
-/* Restores the saved CPUs of these pools, as far as they are in `from` and in no other pool of the
- * list. */
-void pools_carry(const struct bytes *s, struct pools_pool *list, uint32_t n, struct rp_ids from);
