@@ -38,7 +38,7 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 {
 	struct reserve_past past;
 	look_back(inst, &past);
-	return plan_new(&inst->h, section, &past, ret);
+	return life_plan_new(inst, section, &past, ret);
 }
 
 static void begin(struct rp_instance *inst)
@@ -53,9 +53,7 @@ static void begin(struct rp_instance *inst)
 /* Creates a plan for the changed topology. */
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	struct reserve_past past;
-	look_back(inst, &past);
-	int32_t r = plan_new(&inst->h, inst->plan->section, &past, ret);
+	int32_t r = plan(inst, inst->section, ret);
 	if (!r)
 		(*ret)->idle_at_start = inst->plan->idle_at_start;
 	return r;
@@ -300,7 +298,9 @@ static const struct life_ops ops = {
 	.init = init,
 	.plan = plan,
 	.look = look,
-	.plan_free = plan_free,
+	.plan_size = sizeof(struct rp_plan),
+	.fill = plan_fill,
+	.plan_fini = plan_fini,
 	.leave = leave,
 	.enter = enter,
 	.begin = begin,

@@ -3,8 +3,8 @@
  * types prefer and avoid. */
 #include <string.h>
 
+#include "modules/balloons/balloons.h"
 #include "modules/balloons/place.h"
-#include "modules/balloons/plan.h"
 #include "modules/lib/private/irq.h"
 #include <nri-rp/lib/section.h>
 
@@ -462,12 +462,10 @@ static int32_t new_allocator(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret)
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
+	const struct modhost *h = &inst->h;
 	int32_t r = config_read(h, section, p);
 	if (!r)
 		r = add_built_in(h, p);
@@ -490,20 +488,12 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 		r = check_interrupts(h, p);
 	if (!r && !past->hotplug)
 		r = try_first_balloons(h, p);
-	if (r)
-		plan_free(p);
-	else
-		*ret = p;
 	return r;
 }
 
-struct rp_plan *plan_free(struct rp_plan *p)
+void plan_fini(struct rp_plan *p)
 {
-	if (!p)
-		return NULL;
 	plan_machine_free(p->machine);
 	cpualloc_free(p->alloc);
 	blocks_fini(&p->memory);
-	free(p);
-	return NULL;
 }

@@ -41,13 +41,13 @@ struct rp_plan {
 	uint32_t idle_at_start; /* free CPUs after the initial balloons were created */
 };
 
-/* Creates a plan. past->hotplug: CPUs went offline under a valid configuration, so missing CPUs
- * are no error. */
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret);
+/* ops.fill and ops.plan_fini (life.h). past->hotplug: CPUs went offline under a valid
+ * configuration, so missing CPUs are no error. */
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p);
+void plan_fini(struct rp_plan *p);
 /* Stores the reserved CPUs of this plan, for the next plan. */
 void plan_past(const struct rp_plan *p, struct reserve_past *ret);
-struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 /* Returns the type of that name; NULL: none. */
 struct type *plan_type(const struct rp_plan *p, const char *name);
 /* Adds an index unless it is present. The caller has reserved the space. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the configuration section into settings and CPU sets. plan_new() is the entry point. */
-#include <stdlib.h>
+/* Reads the configuration section into settings and CPU sets. plan_fill() is the entry point. */
 #include <string.h>
 
 #include "modules/cpuset/cpuset.h"
@@ -117,32 +116,20 @@ static int32_t read_cpus(const struct modhost *h, struct rp_plan *p,
 	return r;
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret)
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
+	const struct modhost *h = &inst->h;
 	p->section = section;
 	int32_t r = read_settings(h, p);
 	if (!r)
 		r = isolation_read(h, section, &p->isolation);
 	p->isolation.follow = config_flag(h, p, "followScheduler", 0);
 	p->isolation.follows = p->isolation.follow ? record_follows : NULL;
-	if (!r)
-		r = read_cpus(h, p, past);
-	if (r)
-		plan_free(p);
-	else
-		*ret = p;
-	return r;
+	return r ? r : read_cpus(h, p, past);
 }
 
-struct rp_plan *plan_free(struct rp_plan *p)
+void plan_fini(struct rp_plan *p)
 {
-	if (!p)
-		return NULL;
 	machine_free(p->machine);
-	free(p);
-	return NULL;
 }

@@ -45,18 +45,6 @@ static void past(const struct rp_instance *inst, struct reserve_past *ret)
 	bounds_past(&inst->plan->cpus, rp_ids_of(&inst->owners.taken), ret);
 }
 
-static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
-{
-	struct reserve_past before;
-	int32_t r = life_past(inst, &before);
-	return r ? r : plan_new(&inst->h, section, &before, ret);
-}
-
-static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
-{
-	return plan(inst, inst->plan->section, ret);
-}
-
 static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
@@ -193,9 +181,9 @@ static const struct isolation_keys *isolation(const struct rp_plan *p)
 static const struct life_ops ops = {
 	.part = &isolation_part,
 	.isolation = isolation,
-	.plan = plan,
-	.look = look,
-	.plan_free = plan_free,
+	.plan_size = sizeof(struct rp_plan),
+	.fill = plan_fill,
+	.plan_fini = plan_fini,
 	.begin = begin,
 	.sync = sync_all,
 	.rebalance = rebalance,

@@ -46,10 +46,10 @@ struct rp_plan {
 };
 
 extern const struct rp_schema cpuset_schema;
-/* Creates a plan. `past` has the earlier reservation (bounds.h). */
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret);
-struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
+/* ops.fill and ops.plan_fini (life.h). */
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p);
+void plan_fini(struct rp_plan *p);
 
 /* ---- classes (classify.c) -------------------------------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the configuration section into pools without sizes; size.c computes these. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "modules/dynamic-pools/dynamic-pools.h"
@@ -33,14 +32,10 @@ static const struct rp_key keys[] = {
 
 const struct rp_schema dynpools_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
-struct rp_plan *plan_free(struct rp_plan *p)
+void plan_fini(struct rp_plan *p)
 {
-	if (!p)
-		return NULL;
 	cpualloc_free(p->alloc);
 	blocks_fini(&p->memory);
-	free(p);
-	return NULL;
 }
 
 uint32_t plan_pool(const struct rp_plan *p, const char *name)
@@ -101,11 +96,11 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 	return r;
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret)
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	int32_t r = !p || cpualloc_new(h->topology, h->ctx, &p->alloc) ? modhost_no_memory(h) : 0;
+	const struct modhost *h = &inst->h;
+	int32_t r = cpualloc_new(h->topology, h->ctx, &p->alloc) ? modhost_no_memory(h) : 0;
 	if (!r)
 		r = pools_read(h, section, p->alloc, past, &p->bounds);
 	if (!r && !past->hotplug && rp_ids_empty(rp_ids_of(&p->bounds.cpus.rest)))
@@ -113,10 +108,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 				    "no CPU is left for the pools beside reserved");
 	if (!r)
 		r = read_section(h, p);
-	if (r) {
-		plan_free(p);
-		return r;
-	}
-	*ret = p;
-	return 0;
+	if (!r)
+		saved_carry(inst, p);
+	return r;
 }

@@ -23,11 +23,7 @@ static int32_t make_plan(struct rp_instance *inst, rp_cfg section, struct rp_pla
 	int32_t r = life_past(inst, &before);
 	(void)saved_find(inst, pool_names[POOL_RESERVED], &had);
 	before.cpus = had.cpus;
-	if (!r)
-		r = plan_new(&inst->h, section, &before, ret);
-	if (!r)
-		saved_carry(inst, *ret);
-	return r;
+	return r ? r : life_plan_new(inst, section, &before, ret);
 }
 
 /* Creates a plan that prefers the previous CPUs of the pools. A plan that sync() refused is not
@@ -41,7 +37,7 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
 	int32_t r = saved_keep(inst);
-	return r ? r : make_plan(inst, inst->plan->bounds.section, ret);
+	return r ? r : make_plan(inst, inst->section, ret);
 }
 
 static int32_t save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
@@ -56,11 +52,14 @@ static int32_t load(struct rp_instance *inst, const void *data, uint32_t size)
 {
 	struct rp_plan *too_early = inst->plan;
 	int32_t r = saved_load(inst, data, size);
-	if (!r && too_early)
-		r = make_plan(inst, too_early->bounds.section, &inst->plan);
-	if (inst->plan != too_early)
-		plan_free(too_early);
-	return r;
+	if (r || !too_early)
+		return r;
+	r = make_plan(inst, inst->section, &inst->plan);
+	if (r)
+		return r;
+	plan_fini(too_early);
+	free(too_early);
+	return 0;
 }
 
 static void begin(struct rp_instance *inst)
@@ -208,7 +207,9 @@ static const struct rp_state state = {.size = sizeof(struct rp_state), .save = s
 static const struct life_ops ops = {
 	.plan = plan,
 	.look = look,
-	.plan_free = plan_free,
+	.plan_size = sizeof(struct rp_plan),
+	.fill = plan_fill,
+	.plan_fini = plan_fini,
 	.begin = begin,
 	.sync = sync_all,
 	.place = place,

@@ -65,9 +65,10 @@ struct rp_instance {
 };
 
 extern const struct rp_schema dynpools_schema;
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret);
-struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
+/* ops.fill and ops.plan_fini (life.h). */
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p);
+void plan_fini(struct rp_plan *p);
 /* Returns the index of a pool; p->n: there is none. */
 uint32_t plan_pool(const struct rp_plan *p, const char *name);
 

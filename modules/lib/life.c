@@ -16,6 +16,44 @@ static struct life *life_of(struct rp_instance *inst)
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
+static void life_free_plan(const struct life_ops *ops, struct rp_plan *p)
+{
+	if (ops->plan_free) {
+		ops->plan_free(p);
+		return;
+	}
+	if (p)
+		ops->plan_fini(p);
+	free(p);
+}
+
+int32_t life_plan_new(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		      struct rp_plan **ret)
+{
+	const struct life *l = life_of(inst);
+	struct rp_plan *p = calloc(1, l->ops->plan_size);
+	if (!p)
+		return modhost_no_memory(&l->h);
+	int32_t r = l->ops->fill(inst, section, past, p);
+	if (!r && l->ops->check && !past->hotplug)
+		r = l->ops->check(inst, p);
+	if (r)
+		life_free_plan(l->ops, p);
+	else
+		*ret = p;
+	return r;
+}
+
+static int32_t life_make_plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
+{
+	const struct life *l = life_of(inst);
+	struct reserve_past past = {.hotplug = l->lenient};
+	if (l->ops->plan)
+		return l->ops->plan(inst, section, ret);
+	int32_t r = l->ops->past ? life_past(inst, &past) : 0;
+	return r ? r : life_plan_new(inst, section, &past, ret);
+}
+
 static bool was_active(const struct life *l, uint64_t digest)
 {
 	return digest == l->digest || digest == l->remembered_digest;
@@ -28,7 +66,7 @@ static int32_t plan_with_rest(struct rp_instance *inst, rp_cfg cfg, const char *
 {
 	struct life *l = life_of(inst);
 	l->lenient = true;
-	int32_t r = l->ops->plan(inst, cfg, ret);
+	int32_t r = life_make_plan(inst, cfg, ret);
 	l->lenient = false;
 	if (!r)
 		modhost_log(&l->h, RP_LOG_WARNING, 0,
@@ -45,11 +83,12 @@ static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **re
 	struct life *l = life_of(inst);
 	char why[MODHOST_TEXT_MAX] = "";
 	char *outer = l->h.why;
+	l->next_section = cfg;
 	l->next_digest = section_digest(&l->h, cfg);
 	if (!was_active(l, l->next_digest))
-		return l->ops->plan(inst, cfg, ret);
+		return life_make_plan(inst, cfg, ret);
 	l->h.why = why;
-	int32_t r = l->ops->plan(inst, cfg, ret);
+	int32_t r = life_make_plan(inst, cfg, ret);
 	l->h.why = outer;
 	return r && r != -RP_ENOMEM ? plan_with_rest(inst, cfg, why, ret) : r;
 }
@@ -61,7 +100,7 @@ static void put_in_force(struct rp_instance *inst, struct rp_plan *plan)
 		return;
 	if (l->plan && l->ops->leave)
 		l->ops->leave(inst);
-	l->ops->plan_free(l->plan);
+	life_free_plan(l->ops, l->plan);
 	l->plan = plan;
 	if (l->ops->enter)
 		l->ops->enter(inst);
@@ -69,14 +108,16 @@ static void put_in_force(struct rp_instance *inst, struct rp_plan *plan)
 
 static void commit(struct rp_instance *inst, struct rp_plan *plan)
 {
+	struct life *l = life_of(inst);
 	put_in_force(inst, plan);
-	life_of(inst)->changed = true;
-	life_of(inst)->committed_digest = life_of(inst)->next_digest;
+	l->changed = true;
+	l->section = l->next_section;
+	l->committed_digest = l->next_digest;
 }
 
 static void life_drop(struct rp_instance *inst, struct rp_plan *plan)
 {
-	life_of(inst)->ops->plan_free(plan);
+	life_free_plan(life_of(inst)->ops, plan);
 }
 
 /* ---- placing --------------------------------------------------------------------------------- */
@@ -233,7 +274,8 @@ static int32_t new_machine(struct rp_instance *inst, rp_txn txn)
 	struct life *l = life_of(inst);
 	struct rp_plan *plan;
 	l->lenient = true;
-	int32_t r = l->ops->look(inst, &plan);
+	int32_t r =
+		l->ops->look ? l->ops->look(inst, &plan) : life_make_plan(inst, l->section, &plan);
 	l->lenient = false;
 	if (r) {
 		/* rolled_back() follows, and must not undo the previous transaction */
@@ -543,7 +585,7 @@ void life_destroy(struct rp_instance *inst)
 		l->ops->part->fini(inst);
 	if (l->ops->fini)
 		l->ops->fini(inst);
-	l->ops->plan_free(l->plan);
+	life_free_plan(l->ops, l->plan);
 	if (life_relief(inst))
 		relief_fini(life_relief(inst));
 	ctr_list_free(&l->list);

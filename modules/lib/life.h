@@ -4,9 +4,9 @@
  * provides its own parts as a struct life_ops, begins its struct rp_instance with LIFE, and is
  * defined with LIFE_MODULE. The host's callbacks are implemented here:
  *
- *   prepare        ops.plan; an error leaves the active plan. A section that was active before is
- *                  accepted again: if ops.plan refuses it, ops.plan is called once more with
- *                  life_past() saying that only the machine has changed
+ *   prepare        ops.plan, or ops.fill and ops.check; an error leaves the active plan. A section
+ *                  that was active before is accepted again: if it is refused, these are called
+ *                  once more with life_past() saying that only the machine has changed
  *   commit, abort  activate or free the plan; there is none before the first commit
  *   sync           ops.begin, ops.sync; after it `synced` is true and `changed` false
  *   allocate       ops.begin, ops.place; a container annotated to keep its CPUs is left unchanged,
@@ -14,7 +14,8 @@
  *   update         ops.begin, ops.resize, or ops.place without one
  *   unmanaged      ops.begin, ops.unmanaged; the container is tried again when CPUs become free
  *   release        ops.begin, ops.release
- *   event          after a change of the machine: ops.look, then as sync; to rebalance:
+ *   event          after a change of the machine: ops.look, or a new plan for the active section,
+ *                  then as sync; to rebalance:
  *                  ops.begin, ops.rebalance, if there is one; ops.pressure, ops.started,
  *                  ops.timer, ops.posted and ops.runtime likewise
  *   rolled_back    ops.rolled_back
@@ -59,12 +60,14 @@ struct life_ops {
 	bool leaves_unmanaged;
 	/* Optional: initializes the instance. fini() follows also after an error. */
 	int32_t (*init)(struct rp_instance *inst);
-	/* Builds a plan from section and machine, checked against the active one. */
+	/* Builds a plan from section and machine, checked against the active one. Optional with
+	 * `fill`, below. */
 	int32_t (*plan)(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret);
 	/* Builds a plan after CPUs went online or offline. Missing CPUs are no error, as the
-	 * configuration is unchanged. May return the active plan. */
+	 * configuration is unchanged. May return the active plan. Optional: without it the active
+	 * section is planned again. */
 	int32_t (*look)(struct rp_instance *inst, struct rp_plan **ret);
-	/* Frees a plan. Accepts NULL; returns NULL. */
+	/* Frees a plan. Accepts NULL; returns NULL. Not with `fill`. */
 	struct rp_plan *(*plan_free)(struct rp_plan *p);
 	/* Optional: called before and after the active plan is replaced. */
 	void (*leave)(struct rp_instance *inst);
@@ -145,6 +148,16 @@ struct life_ops {
 	 * library begins, undoes and frees it, saves its moves over restarts, and without `timer`
 	 * calls `rebalance` for its timer. */
 	uint32_t relief;
+	/* Optional, all but `check` only together: size of struct rp_plan, and its contents. `fill`
+	 * reads section and machine into a zeroed plan; past: as of life_past(), or zeros without
+	 * ops.past. `check` tells whether the plan may follow the active one; it is not called if
+	 * only the machine has changed. `plan_fini` frees the members of a plan, also of an
+	 * incomplete one. */
+	size_t plan_size;
+	int32_t (*fill)(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+			struct rp_plan *ret);
+	int32_t (*check)(struct rp_instance *inst, struct rp_plan *p);
+	void (*plan_fini)(struct rp_plan *p);
 };
 
 /* The last sync(): its transaction, and the values that a rollback restores. */
@@ -173,7 +186,8 @@ struct life_sync {
 	/* reserved CPUs of the previous run, until the first configuration */                     \
 	struct reserve_past remembered;                                                            \
 	uint8_t reserved_bytes[RESERVE_SAVED_MAX];                                                 \
-	struct bytes saved_state /* state of the policy as saved last */
+	struct bytes saved_state; /* state of the policy as saved last */                          \
+	rp_cfg section, next_section /* active, and prepared last */
 
 struct life {
 	LIFE_MEMBERS;
@@ -224,6 +238,10 @@ bool life_may_refuse(const struct rp_instance *inst);
  * active plan or, before the first one, from the saved state. `hotplug` is true in ops.look, and in
  * ops.plan when the section was active before and does not suit the online CPUs any more. */
 int32_t life_past(struct rp_instance *inst, struct reserve_past *ret);
+
+/* Builds a plan by ops.fill, for ops.plan and ops.look of a policy that has both. */
+int32_t life_plan_new(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		      struct rp_plan **ret);
 
 /* The callbacks of struct rp_module, used by LIFE_MODULE. */
 int32_t life_create(const struct rp_host *host, size_t size, const struct life_ops *ops,

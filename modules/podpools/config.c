@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the configuration section and allocates the CPUs of each pool. plan_new() and plan_look()
+ * Reads the configuration section and allocates the CPUs of each pool. plan_fill() and plan_look()
  * are the entry points.
  */
 #include <ctype.h>
@@ -38,13 +38,9 @@ static const struct rp_key keys[] = {
 
 const struct rp_schema podpools_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
-struct rp_plan *plan_free(struct rp_plan *p)
+void plan_fini(struct rp_plan *p)
 {
-	if (!p)
-		return NULL;
 	free(p->pools);
-	free(p);
-	return NULL;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -300,24 +296,18 @@ void plan_look(const struct modhost *h, struct rp_plan *p)
 	}
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret)
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
+	const struct modhost *h = &inst->h;
 	struct making m = {.h = h, .p = p, .lenient = past->hotplug};
-	if (p)
-		p->pools = calloc(POOLS_MAX, sizeof *p->pools);
-	int32_t r = !p || !p->pools || cpualloc_new(h->topology, h->ctx, &m.alloc)
-			    ? modhost_no_memory(h)
-			    : 0;
+	p->pools = calloc(POOLS_MAX, sizeof *p->pools);
+	int32_t r =
+		!p->pools || cpualloc_new(h->topology, h->ctx, &m.alloc) ? modhost_no_memory(h) : 0;
 	if (!r)
 		r = config_fill(&m, section, past);
 	cpualloc_free(m.alloc);
-	if (r) {
-		plan_free(p);
-		return r;
-	}
-	plan_look(h, p);
-	*ret = p;
-	return 0;
+	if (!r)
+		plan_look(h, p);
+	return r;
 }

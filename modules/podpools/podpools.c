@@ -245,18 +245,11 @@ static void past(const struct rp_instance *inst, struct reserve_past *ret)
 	bounds_past(&p->bounds.cpus, rp_ids_of(&busy), ret);
 }
 
-static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
-{
-	struct reserve_past before;
-	int32_t r = life_past(inst, &before);
-	return r ? r : plan_new(&inst->h, section, &before, ret);
-}
-
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
 	struct reserve_past before;
 	past(inst, &before);
-	if (plan_new(&inst->h, inst->plan->bounds.section, &before, ret) == 0)
+	if (life_plan_new(inst, inst->section, &before, ret) == 0)
 		return 0;
 	modhost_log(&inst->h, RP_LOG_WARNING, 0,
 		    "too few CPUs are left for the pools: they keep their online CPUs");
@@ -266,9 +259,10 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 }
 
 static const struct life_ops ops = {
-	.plan = plan,
+	.plan_size = sizeof(struct rp_plan),
+	.fill = plan_fill,
+	.plan_fini = plan_fini,
 	.look = look,
-	.plan_free = plan_free,
 	.sync = sync_all,
 	.place = place,
 	.release = release,

@@ -46,11 +46,6 @@ struct rp_plan {
 };
 
 extern const struct rp_schema podpools_schema;
-/* Creates a plan. `past` has the earlier reservation (bounds.h). With past->hotplug, missing
- * CPUs are no error: pools get fewer CPUs, or none. */
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret);
-struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 /* Updates the CPUs of all pools after CPUs went offline or online. */
 void plan_look(const struct modhost *h, struct rp_plan *p);
 
@@ -64,6 +59,12 @@ struct rp_instance {
 	struct table pods; /* struct pod, by pod */
 	uint64_t placed, overflowed;
 };
+
+/* ops.fill and ops.plan_fini (life.h). With past->hotplug, missing CPUs are no error: pools get
+ * fewer CPUs, or none. */
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p);
+void plan_fini(struct rp_plan *p);
 
 void pool_name(const struct pool *p, char *buf, size_t size);
 

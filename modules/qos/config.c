@@ -117,15 +117,11 @@ const char *const level_names[N_LEVELS] = {
 	[LEVEL_SYSTEM] = "system_cores",
 };
 
-struct rp_plan *plan_free(struct rp_plan *p)
+void plan_fini(struct rp_plan *p)
 {
-	if (!p)
-		return NULL;
 	machine_free(p->machine);
 	blocks_fini(&p->memory);
 	free(p->nodes);
-	free(p);
-	return NULL;
 }
 
 /* ---- section --------------------------------------------------------------------------------- */
@@ -395,12 +391,10 @@ static int32_t look_at_pool(const struct modhost *h, struct rp_plan *p,
 	return 0;
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret)
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
+	const struct modhost *h = &inst->h;
 	p->section = section;
 	p->defaults = config_do_at(h, section, "enhancementDefaults");
 	p->n_defaults = h->config->count(h->ctx, p->defaults);
@@ -411,21 +405,15 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 		r = look_at_nodes(h, p);
 	if (!r)
 		r = config_reserve(h, p, past);
-	if (!r)
-		r = look_at_pool(h, p, past);
-	if (r) {
-		plan_free(p);
-		return r;
-	}
-	*ret = p;
-	return 0;
+	return r ? r : look_at_pool(h, p, past);
 }
 
-int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken)
+int32_t plan_check(struct rp_instance *inst, struct rp_plan *p)
 {
+	const struct modhost *h = &inst->h;
 	struct rp_idset bad;
 	char text[SET_TEXT_MAX];
-	rp_idset_and(&bad, taken, rp_ids_of(&p->reserved));
+	rp_idset_and(&bad, rp_ids_of(&inst->owners.taken), rp_ids_of(&p->reserved));
 	if (rp_ids_empty(rp_ids_of(&bad)))
 		return 0;
 	return modhost_fail_at(h, config_do_at(h, p->section, "reservedCPUs"), -RP_EBUSY,

@@ -15,25 +15,6 @@ static void past(const struct rp_instance *inst, struct reserve_past *ret)
 	ret->hotplug = false;
 }
 
-static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
-{
-	struct reserve_past before;
-	int32_t r = life_past(inst, &before);
-	if (!r)
-		r = plan_new(&inst->h, section, &before, ret);
-	if (r || before.hotplug)
-		return r;
-	r = plan_check_owners(&inst->h, *ret, rp_ids_of(&inst->owners.taken));
-	if (r)
-		plan_free(*ret);
-	return r;
-}
-
-static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
-{
-	return plan(inst, inst->plan->section, ret);
-}
-
 /* Copies only the words in use of the set, which has room for all CPU numbers. */
 static void past_copy(struct past *to, const struct past *from)
 {
@@ -177,9 +158,10 @@ static void fini(struct rp_instance *inst)
 }
 
 static const struct life_ops ops = {
-	.plan = plan,
-	.look = look,
-	.plan_free = plan_free,
+	.plan_size = sizeof(struct rp_plan),
+	.fill = plan_fill,
+	.check = plan_check,
+	.plan_fini = plan_fini,
 	.enter = enter,
 	.begin = begin,
 	.sync = sync_all,

@@ -109,12 +109,11 @@ struct rp_plan {
 };
 
 extern const struct rp_schema qos_schema;
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret);
-struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-/* Checks whether the plan may follow another one with these dedicated CPUs. -RP_EBUSY with a
- * message: it may not. */
-int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken);
+/* ops.fill, ops.check and ops.plan_fini (life.h). */
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p);
+int32_t plan_check(struct rp_instance *inst, struct rp_plan *p);
+void plan_fini(struct rp_plan *p);
 /* Stores the CPUs of a set of nodes that are not reserved. */
 void plan_cpus_of(const struct rp_plan *p, uint64_t nodes, struct rp_idset *ret);
 /* Returns the configured default of an enhancement's key; NULL: none. */

@@ -3,11 +3,8 @@
  * Schema of the static-plus policy. Builds a plan from a configuration section and the topology of
  * the node.
  */
-#include <stdlib.h>
-
 #include <nri-rp/lib/section.h>
 #include "modules/static-plus/static-plus.h"
-#include <nri-rp/lib/bounds.h>
 
 #define SET_TEXT_MAX 256u
 
@@ -27,14 +24,10 @@ static const struct rp_key keys[] = {
 
 const struct rp_schema plus_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
-struct rp_plan *plan_free(struct rp_plan *p)
+void plan_fini(struct rp_plan *p)
 {
-	if (!p)
-		return NULL;
 	machine_free(p->machine);
 	cpualloc_free(p->alloc);
-	free(p);
-	return NULL;
 }
 
 static rp_cfg config_at_one(const struct modhost *h, const struct rp_plan *p, const char *path)
@@ -93,9 +86,13 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p,
 	return 0;
 }
 
-static int32_t config_do_fill(const struct modhost *h, struct rp_plan *p,
-			      const struct reserve_past *past)
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p)
 {
+	const struct modhost *h = &inst->h;
+	p->section = section;
+	p->parity = section_bool(h, section, "parity", false);
+	relief_read(h, section, p->parity, &p->relief);
 	int32_t r = read_section(h, p);
 	if (!r)
 		r = machine_new(h, &p->machine);
@@ -110,30 +107,4 @@ static int32_t config_do_fill(const struct modhost *h, struct rp_plan *p,
 					       : reserve_set(h, p, past);
 	rp_idset_andnot(&p->pool, rp_ids_of(&p->pool), rp_ids_of(&p->reserved));
 	return r;
-}
-
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret)
-{
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
-	p->section = section;
-	p->parity = section_bool(h, section, "parity", false);
-	relief_read(h, section, p->parity, &p->relief);
-	int32_t r = config_do_fill(h, p, past);
-	if (r) {
-		plan_free(p);
-		return r;
-	}
-	*ret = p;
-	return 0;
-}
-
-int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken)
-{
-	struct rp_idset usable;
-	rp_idset_or(&usable, rp_ids_of(&p->pool), rp_ids_of(&p->isolated));
-	return bounds_check_owners(h, p->section, taken, rp_ids_of(&p->reserved),
-				   rp_ids_of(&usable));
 }

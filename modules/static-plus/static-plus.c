@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Callbacks of the static-plus policy. static-plus.h describes the policy and its files. */
 #include "modules/static-plus/static-plus.h"
+#include <nri-rp/lib/bounds.h>
 
 static void past(const struct rp_instance *inst, struct reserve_past *ret)
 {
@@ -12,23 +13,12 @@ static void past(const struct rp_instance *inst, struct reserve_past *ret)
 		ret->cpus = p->reserved;
 }
 
-static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
+static int32_t check(struct rp_instance *inst, struct rp_plan *p)
 {
-	struct reserve_past before;
-	int32_t r = life_past(inst, &before);
-	if (!r)
-		r = plan_new(&inst->h, section, &before, ret);
-	if (r || before.hotplug)
-		return r;
-	r = plan_check_owners(&inst->h, *ret, rp_ids_of(&inst->owners.taken));
-	if (r)
-		plan_free(*ret);
-	return r;
-}
-
-static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
-{
-	return plan(inst, inst->plan->section, ret);
+	struct rp_idset usable;
+	rp_idset_or(&usable, rp_ids_of(&p->pool), rp_ids_of(&p->isolated));
+	return bounds_check_owners(&inst->h, p->section, rp_ids_of(&inst->owners.taken),
+				   rp_ids_of(&p->reserved), rp_ids_of(&usable));
 }
 
 static void begin(struct rp_instance *inst)
@@ -112,9 +102,10 @@ static int32_t rolled_back(struct rp_instance *inst)
 }
 
 static const struct life_ops ops = {
-	.plan = plan,
-	.look = look,
-	.plan_free = plan_free,
+	.plan_size = sizeof(struct rp_plan),
+	.fill = plan_fill,
+	.check = check,
+	.plan_fini = plan_fini,
 	.begin = begin,
 	.sync = sync_all,
 	.rebalance = rebalance,

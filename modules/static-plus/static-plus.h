@@ -38,18 +38,10 @@ struct rp_plan {
 };
 
 extern const struct rp_schema plus_schema;
-/*
- * Reads the section and the topology and builds a plan. past: previous reserved CPUs (reserve.h);
- * with past->hotplug missing CPUs are no error.
- */
-int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
-		 struct rp_plan **ret);
-struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-/*
- * Checks that plan p can become active while the CPUs `taken` are exclusive. Returns -RP_EBUSY with
- * a message if it cannot.
- */
-int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken);
+/* ops.fill and ops.plan_fini (life.h). */
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p);
+void plan_fini(struct rp_plan *p);
 
 /* ---- containers (place.c) -------------------------------------------------------------------- */
 

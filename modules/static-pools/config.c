@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the configuration section into pools and lists. plan_new() is the entry point. */
+/* Reads the configuration section into pools and lists. plan_read() is the entry point. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +32,10 @@ static const struct rp_key keys[] = {
 
 const struct rp_schema pools_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
-struct rp_plan *plan_free(struct rp_plan *p)
+void plan_fini(struct rp_plan *p)
 {
-	if (!p)
-		return NULL;
 	free(p->pools);
 	free(p->lists);
-	free(p);
-	return NULL;
 }
 
 struct pool *plan_pool(const struct rp_plan *p, const char *name)
@@ -155,27 +151,21 @@ static bool config_do_flag(const struct modhost *h, rp_cfg section, const char *
 	return on;
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+int32_t plan_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 {
 	rp_cfg pools = config_do_member(h, section, "pools");
 	uint32_t n = h->config->count(h->ctx, pools);
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (p)
-		p->pools = calloc(n + 1u, sizeof *p->pools);
-	int32_t r = !p || !p->pools ? modhost_no_memory(h) : refuse_unsupported(h, section);
+	p->pools = calloc(n + 1u, sizeof *p->pools);
+	int32_t r = p->pools ? refuse_unsupported(h, section) : modhost_no_memory(h);
 	if (!r && !n)
 		r = modhost_fail_at(h, section, -RP_EINVAL, "invalid config, no pools configured");
 	for (uint32_t i = 0; !r && i < n; i++)
 		r = read_pool(h, p, h->config->key(h->ctx, pools, i),
 			      h->config->item(h->ctx, pools, i));
-	if (r) {
-		plan_free(p);
+	if (r)
 		return r;
-	}
-	p->section = section;
 	p->label = config_do_flag(h, section, "labelNode");
 	p->taint = config_do_flag(h, section, "taintNode");
 	find_overlaps(p);
-	*ret = p;
 	return 0;
 }

@@ -511,15 +511,13 @@ static int32_t check_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 		       : 0;
 }
 
-static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
+static int32_t fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		    struct rp_plan *p)
 {
-	int32_t r = plan_new(&inst->h, section, ret);
-	if (r || !inst->plan)
-		return r;
-	r = life_walk(inst, 0, (struct life_walk){.each = check_one, .arg = *ret});
-	if (r)
-		plan_free(*ret);
-	return r;
+	int32_t r = plan_read(&inst->h, section, p);
+	return r || !inst->plan
+		       ? r
+		       : life_walk(inst, 0, (struct life_walk){.each = check_one, .arg = p});
 }
 
 /* Keeps the plan: offline CPUs are left out when CPUs are staged. */
@@ -530,9 +528,10 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 }
 
 static const struct life_ops ops = {
-	.plan = plan,
+	.plan_size = sizeof(struct rp_plan),
+	.fill = fill,
+	.plan_fini = plan_fini,
 	.look = look,
-	.plan_free = plan_free,
 	.sync = sync_all,
 	.place = place,
 	.resize = resize,

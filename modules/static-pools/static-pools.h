@@ -40,7 +40,6 @@ struct pool {
 };
 
 struct rp_plan {
-	rp_cfg section;
 	struct pool *pools;
 	uint32_t n_pools;
 	struct list *lists;
@@ -49,8 +48,8 @@ struct rp_plan {
 };
 
 extern const struct rp_schema pools_schema;
-int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret);
-struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
+int32_t plan_read(const struct modhost *h, rp_cfg section, struct rp_plan *p);
+void plan_fini(struct rp_plan *p);
 /* Returns the pool of that name; NULL: none. */
 struct pool *plan_pool(const struct rp_plan *p, const char *name);
 /* Returns the texts of a pool's lists, separated by commas, or NULL without memory. The caller
