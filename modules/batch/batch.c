@@ -187,14 +187,10 @@ static int32_t batch_calculate(struct rp_instance *inst, const struct rp_nr_sink
 	if (!c)
 		return modhost_no_memory(h);
 	c->h = h;
-	c->node.size = sizeof c->node;
-	c->measured.size = sizeof c->measured;
-	int32_t r = h->noderes->node(h->ctx, &c->node);
-	if (!r)
-		r = h->noderes->measured(h->ctx, &c->measured);
+	int32_t r = calc_node(h, &c->node, &c->measured);
 	if (r) {
 		free(c);
-		return modhost_fail(h, r, "the node is unknown");
+		return r;
 	}
 	if (c->measured.degraded) {
 		calc_reset(out, names, calc_why_degraded(&c->measured, text, sizeof text));

@@ -5,7 +5,6 @@
  * other calculators and schedulers read.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <nri-rp/lib/calc.h>
@@ -40,19 +39,10 @@ struct rp_plan {
 	rp_cfg section;
 };
 
-static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+static int32_t plan_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
 	p->section = section;
-	*ret = p;
 	return 0;
-}
-
-static void plan_free(struct rp_plan *p)
-{
-	free(p);
 }
 
 static int32_t is_enabled(const struct rp_instance *inst, bool *ret)
@@ -144,7 +134,8 @@ static const struct rp_calculator calculator = {
 	.meta_changed = meta_changed,
 };
 
-static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
+static const struct calc_ops ops = {
+	.plan_size = sizeof(struct rp_plan), .read = plan_read, .schema = &schema};
 
 CALC_MODULE("cpu-normalization", "1.0", ops, calculator,
 	    .summary = "normalization ratio of this node's CPU model", .licence = "Apache-2.0");

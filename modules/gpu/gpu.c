@@ -2,7 +2,6 @@
 /* gpu.so: extended resources and labels of the healthy graphics processors of the node's
  * inventory. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <nri-rp/lib/calc.h>
@@ -99,19 +98,10 @@ static int32_t gpu_calculate(struct rp_instance *inst, const struct rp_nr_sink *
 	return 0;
 }
 
-static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+static int32_t plan_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
 	p->shared = section_bool(h, section, "shared", false);
-	*ret = p;
 	return 0;
-}
-
-static void plan_free(struct rp_plan *p)
-{
-	free(p);
 }
 
 static const struct rp_key keys[] = {
@@ -127,7 +117,8 @@ static const struct rp_calculator calculator = {
 	.calculate = gpu_calculate,
 };
 
-static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
+static const struct calc_ops ops = {
+	.plan_size = sizeof(struct rp_plan), .read = plan_read, .schema = &schema};
 
 CALC_MODULE("gpu", "1.0", ops, calculator,
 	    .summary = "sums over the graphics processors of the inventory",

@@ -67,6 +67,14 @@ void calc_reset(const struct rp_nr_sink *out, const char *const *names, const ch
 	}
 }
 
+int32_t calc_node(const struct modhost *h, struct rp_nr_node *ret, struct rp_nr_measured *ret_usage)
+{
+	*ret = (struct rp_nr_node){.size = sizeof *ret};
+	*ret_usage = (struct rp_nr_measured){.size = sizeof *ret_usage};
+	bool known = !h->noderes->node(h->ctx, ret) && !h->noderes->measured(h->ctx, ret_usage);
+	return known ? 0 : modhost_fail(h, -RP_ENOENT, "the node is unknown");
+}
+
 const char *calc_why_degraded(const struct rp_nr_measured *m, char *text, size_t size)
 {
 	if (m->age_ms == RP_NOT_SET)
@@ -104,8 +112,12 @@ static char no_plan;
 
 void calc_abort(struct rp_instance *inst, struct rp_plan *plan)
 {
-	if (inst->ops->plan_free && plan != (struct rp_plan *)(void *)&no_plan)
+	if (plan == (struct rp_plan *)(void *)&no_plan)
+		return;
+	if (inst->ops->plan_free)
 		inst->ops->plan_free(plan);
+	else
+		free(plan);
 }
 
 void calc_destroy(struct rp_instance *inst)
@@ -116,10 +128,17 @@ void calc_destroy(struct rp_instance *inst)
 
 int32_t calc_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
 {
-	struct rp_plan *plan = (struct rp_plan *)(void *)&no_plan;
-	int32_t r = inst->ops->plan ? inst->ops->plan(&inst->h, cfg, &plan) : 0;
+	const struct calc_ops *ops = inst->ops;
+	struct rp_plan *plan = ops->read ? calloc(1, ops->plan_size) : (void *)&no_plan;
+	if (!plan)
+		return modhost_no_memory(&inst->h);
+	int32_t r = ops->read	? ops->read(&inst->h, cfg, plan)
+		    : ops->plan ? ops->plan(&inst->h, cfg, &plan)
+				: 0;
 	if (!r)
 		*ret = plan;
+	else if (ops->read)
+		free(plan);
 	return r;
 }
 

@@ -28,6 +28,9 @@ void calc_give(const struct rp_nr_sink *out, const char *name, int64_t units, co
 	       uint32_t n_zones, const char *message);
 /* Reports a reset of each resource of the list, which ends with NULL. */
 void calc_reset(const struct rp_nr_sink *out, const char *const *names, const char *message);
+/* Reads the node and its usage. -RP_ENOENT with a message: they are unknown. */
+int32_t calc_node(const struct modhost *h, struct rp_nr_node *ret,
+		  struct rp_nr_measured *ret_usage);
 /* Writes the reason why usage is unknown at present. Returns text. */
 const char *calc_why_degraded(const struct rp_nr_measured *m, char *text, size_t size);
 #define CALC_WHY_MAX 128u
@@ -40,10 +43,15 @@ int64_t calc_millionths(const char *text);
 /* ---- the module ---- */
 
 struct calc_ops {
-	/* Checks the section and builds a plan. NULL: the calculator has no configuration. */
+	/* Checks the section and builds a plan. NULL: the calculator has no configuration, or
+	 * `read`. */
 	int32_t (*plan)(const struct modhost *h, rp_cfg section, struct rp_plan **ret);
-	void (*plan_free)(struct rp_plan *p);
+	void (*plan_free)(struct rp_plan *p); /* NULL: free() */
 	const struct rp_schema *schema;
+	/* In place of `plan`: size of struct rp_plan, and a function that reads the section into a
+	 * zeroed plan. */
+	size_t plan_size;
+	int32_t (*read)(const struct modhost *h, rp_cfg section, struct rp_plan *ret);
 };
 
 struct rp_instance {

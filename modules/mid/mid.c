@@ -92,11 +92,12 @@ static void give_measured(const struct modhost *h, const struct rp_nr_node *node
 static int32_t mid_calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 {
 	const struct modhost *h = &inst->h;
-	struct rp_nr_node node = {.size = sizeof node};
-	struct rp_nr_measured m = {.size = sizeof m};
+	struct rp_nr_node node;
+	struct rp_nr_measured m;
 	char text[CALC_WHY_MAX];
-	if (h->noderes->node(h->ctx, &node) || h->noderes->measured(h->ctx, &m))
-		return modhost_fail(h, -RP_ENOENT, "the node is unknown");
+	int32_t r = calc_node(h, &node, &m);
+	if (r)
+		return r;
 	if (h->noderes->strategy(h->ctx, RP_NR_MID_MODE) == 1)
 		give_static(h, &node, out);
 	else if (m.degraded)

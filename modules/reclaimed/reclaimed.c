@@ -8,7 +8,6 @@
  * Values are at least 0. Usage and load of pods of reclaimed_cores themselves are not counted.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <nri-rp/lib/calc.h>
@@ -37,21 +36,12 @@ struct rp_plan {
 	int64_t reserve_memory; /* reserved memory in bytes */
 };
 
-static int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+static int32_t plan_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
 	p->reserve = h->config->value(h->ctx, section_get(h, section, "reserve"), RP_T_CPU, 4000);
 	p->reserve_memory = h->config->value(h->ctx, section_get(h, section, "reserveMemory"),
 					     RP_T_BYTES, INT64_C(1) << 30);
-	*ret = p;
 	return 0;
-}
-
-static void plan_free(struct rp_plan *p)
-{
-	free(p);
 }
 
 /* Stores the usage of reclaimed pods' containers: milli-CPU and bytes. -RP_ENOMEM with a
@@ -119,17 +109,18 @@ static void reclaimed_give_memory(const struct rp_instance *inst, const struct r
 static int32_t reclaimed_calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 {
 	const struct modhost *h = &inst->h;
-	struct rp_nr_node node = {.size = sizeof node};
-	struct rp_nr_measured m = {.size = sizeof m};
+	struct rp_nr_node node;
+	struct rp_nr_measured m;
 	char text[MESSAGE_MAX];
 	int64_t cpu, memory;
-	if (h->noderes->node(h->ctx, &node) || h->noderes->measured(h->ctx, &m))
-		return modhost_fail(h, -RP_ENOENT, "the node is unknown");
+	int32_t r = calc_node(h, &node, &m);
+	if (r)
+		return r;
 	if (m.degraded || m.node[RP_NR_CPU] == RP_NOT_SET || m.node[RP_NR_MEMORY] == RP_NOT_SET) {
 		calc_reset(out, names, calc_why_degraded(&m, text, sizeof text));
 		return 0;
 	}
-	int32_t r = used_by_them(h, &cpu, &memory);
+	r = used_by_them(h, &cpu, &memory);
 	if (r)
 		return r;
 	reclaimed_give_cpu(inst, out, &node, &m, cpu);
@@ -144,7 +135,8 @@ static const struct rp_calculator calculator = {
 	.calculate = reclaimed_calculate,
 };
 
-static const struct calc_ops ops = {.plan = plan_new, .plan_free = plan_free, .schema = &schema};
+static const struct calc_ops ops = {
+	.plan_size = sizeof(struct rp_plan), .read = plan_read, .schema = &schema};
 
 CALC_MODULE("reclaimed", "1.0", ops, calculator,
 	    .summary = "CPU and memory that pods of reclaimed_cores may request: what is not used",

@@ -69,25 +69,11 @@ static int32_t read_ratios(const struct modhost *h, rp_cfg map, struct rp_plan *
 	return 0;
 }
 
-static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+static int32_t plan_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	rp_cfg enable = section_get(h, section, "enable");
-	int32_t r = 0;
-	if (!p)
-		return modhost_no_memory(h);
-	if (h->config->value(h->ctx, enable, RP_T_BOOL, 0))
-		r = read_ratios(h, section_get(h, section, "resourceAmplificationRatio"), p);
-	if (r)
-		free(p);
-	else
-		*ret = p;
-	return r;
-}
-
-static void plan_free(struct rp_plan *p)
-{
-	free(p);
+	return section_bool(h, section, "enable", false)
+		       ? read_ratios(h, section_get(h, section, "resourceAmplificationRatio"), p)
+		       : 0;
 }
 
 /* Multiplies the ratio of CPU, which is 1 when none is configured. */
@@ -143,7 +129,8 @@ static const struct rp_calculator calculator = {
 	.apply = apply,
 };
 
-static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
+static const struct calc_ops ops = {
+	.plan_size = sizeof(struct rp_plan), .read = plan_read, .schema = &schema};
 
 CALC_MODULE("resource-amplification", "1.0", ops, calculator,
 	    .summary = "CPU and memory that schedulers see, multiplied by a ratio",

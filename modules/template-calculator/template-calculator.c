@@ -19,7 +19,6 @@
  *    report 0 for an unknown amount. After an error the last result remains for a while.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Optional helpers that are linked into the module; modules/lib/README lists them. */
 #include <nri-rp/lib/calc.h>
@@ -46,19 +45,10 @@ struct rp_plan {
 };
 
 /* Checks a section. Must not change the active plan: the new one may be dropped. */
-static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+static int32_t plan_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
 	p->percent = section_int(h, section, "percent", 50);
-	*ret = p;
 	return 0;
-}
-
-static void plan_free(struct rp_plan *p)
-{
-	free(p);
 }
 
 /* ---- calculation ----------------------------------------------------------------------------- */
@@ -79,11 +69,12 @@ static int64_t template_calculator_promised(const struct modhost *h)
 static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 {
 	const struct modhost *h = &inst->h;
-	struct rp_nr_node node = {.size = sizeof node};
-	struct rp_nr_measured m = {.size = sizeof m};
+	struct rp_nr_node node;
+	struct rp_nr_measured m;
 	char text[TEXT_MAX];
-	if (h->noderes->node(h->ctx, &node) || h->noderes->measured(h->ctx, &m))
-		return modhost_fail(h, -RP_ENOENT, "the node is unknown");
+	int32_t r = calc_node(h, &node, &m);
+	if (r)
+		return r;
 	if (m.degraded) {
 		calc_reset(out, names, calc_why_degraded(&m, text, sizeof text));
 		return 0;
@@ -110,7 +101,8 @@ static const struct rp_calculator calculator = {
 	.calculate = calculate,
 };
 
-static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
+static const struct calc_ops ops = {
+	.plan_size = sizeof(struct rp_plan), .read = plan_read, .schema = &schema};
 
 /* The one exported symbol, and the ELF note that the host reads before it loads the file. */
 CALC_MODULE("template-calculator", "1.0", ops, calculator,
