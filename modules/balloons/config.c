@@ -142,12 +142,11 @@ static int32_t read_loads(const struct modhost *h, struct rp_plan *p)
 										   : TREE_L2;
 		c->in_balloon = section_bool(h, node, "overloadsLevelInBalloon", false);
 		if (!*c->name)
-			return modhost_fail_at(h, node, -RP_EINVAL, "a load class needs a name");
+			return modhost_refuse(h, node, "a load class needs a name");
 		for (uint32_t k = 0; k < i; k++)
 			if (strcmp(p->loads[k].name, c->name) == 0)
-				return modhost_fail_at(h, node, -RP_EINVAL,
-						       "two load classes are named \"%s\"",
-						       c->name);
+				return modhost_refuse(h, node, "two load classes are named \"%s\"",
+						      c->name);
 	}
 	return 0;
 }
@@ -163,9 +162,9 @@ static int32_t read_memory_types(const struct modhost *h, struct type *t)
 		const char *name = h->config->text(h->ctx, node, "");
 		uint32_t type = memalloc_type_of(name);
 		if (!type)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "balloon type %s: unknown memory type \"%s\"",
-					       t->name, name);
+			return modhost_refuse(h, node,
+					      "balloon type %s: unknown memory type \"%s\"",
+					      t->name, name);
 		t->memory_types |= type;
 	}
 	return 0;
@@ -185,9 +184,8 @@ static int32_t read_type_loads(const struct modhost *h, struct rp_plan *p, struc
 		while (k < p->n_loads && strcmp(p->loads[k].name, name) != 0)
 			k++;
 		if (k == p->n_loads)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "balloon type %s: unknown load class \"%s\"",
-					       t->name, name);
+			return modhost_refuse(h, node, "balloon type %s: unknown load class \"%s\"",
+					      t->name, name);
 		plan_add_index(&t->loads, k);
 		t->overloads_itself = t->overloads_itself || p->loads[k].in_balloon;
 	}
@@ -239,9 +237,9 @@ static int32_t read_parts(const struct modhost *h, struct rp_plan *p, struct typ
 		t->part_names.list[i] =
 			section_text(h, h->config->item(h->ctx, list, i), "balloonType", "");
 	if (!n && *section_text(h, t->at, "componentCreation", ""))
-		return modhost_fail_at(h, section_get(h, t->at, "componentCreation"), -RP_EINVAL,
-				       "balloon type %s: componentCreation without components",
-				       t->name);
+		return modhost_refuse(h, section_get(h, t->at, "componentCreation"),
+				      "balloon type %s: componentCreation without components",
+				      t->name);
 	return 0;
 }
 
@@ -267,10 +265,9 @@ static int32_t check_composite(const struct modhost *h, const struct type *t)
 	for (size_t i = 0; t->part_names.n && i < sizeof forbidden / sizeof forbidden[0]; i++) {
 		rp_cfg node = section_get(h, t->at, forbidden[i]);
 		if (node && !is_default(h, forbidden[i], node))
-			return modhost_fail_at(
-				h, node, -RP_EINVAL,
-				"balloon type %s has components: set %s in the components", t->name,
-				forbidden[i]);
+			return modhost_refuse(
+				h, node, "balloon type %s has components: set %s in the components",
+				t->name, forbidden[i]);
 	}
 	return 0;
 }
@@ -278,33 +275,32 @@ static int32_t check_composite(const struct modhost *h, const struct type *t)
 static int32_t check_type(const struct modhost *h, const struct type *t)
 {
 	if (!*t->name)
-		return modhost_fail_at(h, t->at, -RP_EINVAL, "a balloon type needs a name");
+		return modhost_refuse(h, t->at, "a balloon type needs a name");
 	if (strlen(t->name) > BALLOON_TYPE_NAME_MAX)
-		return modhost_fail_at(
-			h, t->at, -RP_EINVAL,
-			"the name \"%.64s…\" of a balloon type is longer than %u bytes", t->name,
-			BALLOON_TYPE_NAME_MAX);
+		return modhost_refuse(
+			h, t->at, "the name \"%.64s…\" of a balloon type is longer than %u bytes",
+			t->name, BALLOON_TYPE_NAME_MAX);
 	if (t->min_cpus < 0 && t->max_cpus >= 0)
-		return modhost_fail_at(h, section_get(h, t->at, "minCPUs"), -RP_EINVAL,
-				       "balloon type %s: minCPUs is negative", t->name);
+		return modhost_refuse(h, section_get(h, t->at, "minCPUs"),
+				      "balloon type %s: minCPUs is negative", t->name);
 	if (t->max_cpus > 0 && t->min_cpus > t->max_cpus)
-		return modhost_fail_at(h, section_get(h, t->at, "minCPUs"), -RP_EINVAL,
-				       "balloon type %s: minCPUs %lld is more than maxCPUs %lld",
-				       t->name, (long long)t->min_cpus, (long long)t->max_cpus);
+		return modhost_refuse(h, section_get(h, t->at, "minCPUs"),
+				      "balloon type %s: minCPUs %lld is more than maxCPUs %lld",
+				      t->name, (long long)t->min_cpus, (long long)t->max_cpus);
 	if (t->max_cpus < 0 && t->min_cpus > 0)
-		return modhost_fail_at(h, section_get(h, t->at, "minCPUs"), -RP_EINVAL,
-				       "balloon type %s: minCPUs is %lld, but maxCPUs allows none",
-				       t->name, (long long)t->min_cpus);
+		return modhost_refuse(h, section_get(h, t->at, "minCPUs"),
+				      "balloon type %s: minCPUs is %lld, but maxCPUs allows none",
+				      t->name, (long long)t->min_cpus);
 	if (t->max_balloons && t->min_balloons > t->max_balloons)
-		return modhost_fail_at(
-			h, section_get(h, t->at, "minBalloons"), -RP_EINVAL,
+		return modhost_refuse(
+			h, section_get(h, t->at, "minBalloons"),
 			"balloon type %s: minBalloons %lld is more than maxBalloons %lld", t->name,
 			(long long)t->min_balloons, (long long)t->max_balloons);
 	const char *wrong = match_check_text(t->group_by);
 	if (wrong)
-		return modhost_fail_at(h, section_get(h, t->at, "groupBy"), -RP_EINVAL,
-				       "balloon type %s: bad groupBy \"%s\": %s", t->name,
-				       t->group_by, wrong);
+		return modhost_refuse(h, section_get(h, t->at, "groupBy"),
+				      "balloon type %s: bad groupBy \"%s\": %s", t->name,
+				      t->group_by, wrong);
 	return check_composite(h, t);
 }
 
@@ -321,8 +317,8 @@ static int32_t find_type_classes(const struct modhost *h, const struct rp_plan *
 		if (!*name || t->mempolicy != MEMPOLICY_NONE)
 			return 0;
 	}
-	return modhost_fail_at(h, at, -RP_EINVAL, "balloon type %s: unknown %s class \"%s\"",
-			       t->name, kind, name);
+	return modhost_refuse(h, at, "balloon type %s: unknown %s class \"%s\"", t->name, kind,
+			      name);
 }
 
 static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at, struct type *t)
@@ -371,9 +367,8 @@ static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 			return r;
 		for (uint32_t k = 0; k < i; k++)
 			if (strcmp(p->types[k].name, p->types[i].name) == 0)
-				return modhost_fail_at(h, at, -RP_EINVAL,
-						       "two balloon types are named \"%s\"",
-						       p->types[i].name);
+				return modhost_refuse(h, at, "two balloon types are named \"%s\"",
+						      p->types[i].name);
 	}
 	return 0;
 }

@@ -82,15 +82,15 @@ static int32_t check_quantity(const struct modhost *h, struct rp_plan *p, rp_cfg
 	if (t->min_cpus == 0)
 		t->min_cpus = n;
 	if (t->min_cpus != n)
-		return modhost_fail_at(h, at, -RP_EINVAL,
-				       "reservedResources.cpu requests %lld CPUs, but minCPUs of "
-				       "balloon type reserved is %lld",
-				       (long long)n, (long long)t->min_cpus);
+		return modhost_refuse(h, at,
+				      "reservedResources.cpu requests %lld CPUs, but minCPUs of "
+				      "balloon type reserved is %lld",
+				      (long long)n, (long long)t->min_cpus);
 	if (t->max_cpus && t->max_cpus < n)
-		return modhost_fail_at(h, at, -RP_EINVAL,
-				       "reservedResources.cpu requests %lld CPUs, but maxCPUs of "
-				       "balloon type reserved is %lld",
-				       (long long)n, (long long)t->max_cpus);
+		return modhost_refuse(h, at,
+				      "reservedResources.cpu requests %lld CPUs, but maxCPUs of "
+				      "balloon type reserved is %lld",
+				      (long long)n, (long long)t->max_cpus);
 	return 0;
 }
 
@@ -102,9 +102,8 @@ static int32_t check_listed(const struct modhost *h, const struct rp_plan *p, rp
 	reserve_list(h, past, rp_ids_of(&p->reserved.cpus), rp_ids_of(&p->allowed),
 		     rp_ids_of(&p->machine->online), &bad, &awaited);
 	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_fail_at(h, at, -RP_EINVAL,
-				       "reserved CPUs %s are not among the available ones",
-				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+		return modhost_refuse(h, at, "reserved CPUs %s are not among the available ones",
+				      modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 	return 0;
 }
 
@@ -139,8 +138,8 @@ static int32_t divide_cpus(const struct modhost *h, struct rp_plan *p,
 	rp_idset_andnot(&p->sharable, rp_ids_of(&p->allowed), rp_ids_of(&p->machine->isolated));
 	rp_idset_clear(&p->reserved_cpus);
 	if (rp_ids_empty(rp_ids_of(&p->allowed)))
-		return modhost_fail_at(h, section_get(h, p->section, "availableResources.cpu"),
-				       -RP_EINVAL, "none of the available CPUs is online");
+		return modhost_refuse(h, section_get(h, p->section, "availableResources.cpu"),
+				      "none of the available CPUs is online");
 	if (p->reserved.kind == AMOUNT_NONE)
 		return 0;
 	if (p->reserved.kind == AMOUNT_QUANTITY)
@@ -157,8 +156,8 @@ static int32_t set_cores(const struct modhost *h, struct rp_plan *p)
 		struct type *t = &p->types[i];
 		t->core = threads > 1 && t != p->reserved_type ? threads : 1;
 		if (t->max_cpus > 0 && t->max_cpus % t->core)
-			return modhost_fail_at(
-				h, t->at, -RP_EINVAL,
+			return modhost_refuse(
+				h, t->at,
 				"balloon type %s: maxCPUs %lld is no number of whole "
 				"cores, and isolation.siblings is own: set a multiple of "
 				"%u",
@@ -176,10 +175,10 @@ static int32_t resolve_parts(const struct modhost *h, struct rp_plan *p)
 		for (uint32_t k = 0; k < t->part_names.n; k++) {
 			const struct type *part = plan_type(p, t->part_names.list[k]);
 			if (!part)
-				return modhost_fail_at(h, t->at, -RP_EINVAL,
-						       "balloon type %s: unknown balloon type "
-						       "\"%s\" of a component",
-						       t->name, t->part_names.list[k]);
+				return modhost_refuse(h, t->at,
+						      "balloon type %s: unknown balloon type "
+						      "\"%s\" of a component",
+						      t->name, t->part_names.list[k]);
 			t->parts.list[t->parts.n++] = part->index;
 		}
 	}
@@ -211,9 +210,9 @@ static int32_t check_circles(const struct modhost *h, struct rp_plan *p)
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		memset(seen, 0, p->n_types);
 		if (plan_reaches(p, &p->types[i], i, seen))
-			return modhost_fail_at(h, p->types[i].at, -RP_EINVAL,
-					       "balloon type %s is a component of itself",
-					       p->types[i].name);
+			return modhost_refuse(h, p->types[i].at,
+					      "balloon type %s is a component of itself",
+					      p->types[i].name);
 	}
 	return 0;
 }
@@ -430,10 +429,10 @@ static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
 			known = true;
 			const struct irq_name *name = irq_find_denied(denied, t->irq_claim.list[k]);
 			if (name)
-				return modhost_fail_at(h, t->at, -RP_EINVAL,
-						       "balloon type %s: irqClaim lists the denied "
-						       "interrupt %u (%s)",
-						       t->name, name->number, name->description);
+				return modhost_refuse(h, t->at,
+						      "balloon type %s: irqClaim lists the denied "
+						      "interrupt %u (%s)",
+						      t->name, name->number, name->description);
 		}
 	}
 	return 0;

@@ -28,9 +28,7 @@ static int32_t limits_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan 
 	const char *text = h->config->text(h->ctx, at, NULL);
 	p->ratio = koord_read_ratio(text);
 	p->scales = section_bool(h, cfg, "normalizeQuotas", true);
-	return text && p->ratio <= 0
-		       ? modhost_fail_at(h, at, -RP_EINVAL, "expected a number from 1 to 10")
-		       : 0;
+	return text && p->ratio <= 0 ? modhost_refuse(h, at, "expected a number from 1 to 10") : 0;
 }
 
 /* Returns the capacity of a CPU in hundredths of a nominal CPU. */

@@ -38,16 +38,15 @@ static int32_t read_devices(const struct modhost *h, struct blocks *memory, rp_c
 		rp_cfg item = h->config->item(h->ctx, node, e->n_devices);
 		const char *pattern = h->config->text(h->ctx, item, "");
 		if (*pattern != '/')
-			return modhost_fail_at(h, item, -RP_EINVAL,
-					       "expected the path of a device or a pattern of "
-					       "paths (/dev/sd[a-z]), found \"%s\"",
-					       pattern);
+			return modhost_refuse(h, item,
+					      "expected the path of a device or a pattern of "
+					      "paths (/dev/sd[a-z]), found \"%s\"",
+					      pattern);
 		if (!is_pattern(pattern))
-			return modhost_fail_at(
-				h, item, -RP_EINVAL,
-				"the pattern \"%s\" matches no path: a bracket needs "
-				"its ] before the next /",
-				pattern);
+			return modhost_refuse(h, item,
+					      "the pattern \"%s\" matches no path: a bracket needs "
+					      "its ] before the next /",
+					      pattern);
 		e->devices[e->n_devices] = blocks_alloc(memory, strlen(pattern) + 1, 1);
 		if (!e->devices[e->n_devices])
 			return modhost_no_memory(h);
@@ -62,8 +61,8 @@ static int32_t read_weight(const struct modhost *h, rp_cfg node, struct blkio_en
 		return 0;
 	int64_t weight = h->config->value(h->ctx, node, RP_T_BYTES, 0);
 	if (weight < BLKIO_WEIGHT_MIN || weight > BLKIO_WEIGHT_MAX)
-		return modhost_fail_at(h, node, -RP_EINVAL, "expected a weight from %u to %u",
-				       BLKIO_WEIGHT_MIN, BLKIO_WEIGHT_MAX);
+		return modhost_refuse(h, node, "expected a weight from %u to %u", BLKIO_WEIGHT_MIN,
+				      BLKIO_WEIGHT_MAX);
 	e->weight = (uint32_t)weight;
 	return 0;
 }
@@ -80,8 +79,8 @@ static int32_t read_entry(const struct modhost *h, struct blocks *memory, rp_cfg
 		/* 0 in the configuration means no limit */
 		e->rate[i] = rate && v > 0 ? (uint64_t)v : BLKIO_NOT_SET;
 		if (rate && !e->n_devices)
-			r = modhost_fail_at(
-				h, rate, -RP_EINVAL,
+			r = modhost_refuse(
+				h, rate,
 				"an entry without devices may only have a weight: list devices");
 	}
 	return r;
@@ -94,9 +93,8 @@ static int32_t read_class(const struct modhost *h, struct blocks *memory, rp_cfg
 	const char *name = h->config->key(h->ctx, list, i);
 	uint32_t n = h->config->count(h->ctx, node);
 	if (!*name || strlen(name) >= sizeof c->name)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "the name of a class has 1 to %zu bytes",
-				       sizeof c->name - 1);
+		return modhost_refuse(h, node, "the name of a class has 1 to %zu bytes",
+				      sizeof c->name - 1);
 	(void)snprintf(c->name, sizeof c->name, "%s", name);
 	c->entries = blocks_alloc(memory, n, sizeof *c->entries);
 	if (!c->entries)
@@ -112,8 +110,7 @@ int32_t blkio_config_read(const struct modhost *h, rp_cfg cfg, struct rp_plan *r
 	rp_cfg list = section_get(h, cfg, "classes");
 	uint32_t n = h->config->count(h->ctx, list);
 	if (n > BLKIO_CLASSES_MAX)
-		return modhost_fail_at(h, list, -RP_EINVAL, "more than %u classes",
-				       BLKIO_CLASSES_MAX);
+		return modhost_refuse(h, list, "more than %u classes", BLKIO_CLASSES_MAX);
 	ret->classes = blocks_alloc(&ret->memory, n, sizeof *ret->classes);
 	if (!ret->classes)
 		return modhost_no_memory(h);

@@ -93,7 +93,7 @@ static int32_t burst_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *
 	p->annotations = section_bool(h, cfg, "annotations", true);
 	int32_t r = koord_interval(h, cfg, &p->interval_ms);
 	if (!r && !read_config(h, cfg, &p->config))
-		r = modhost_fail_at(h, cfg, -RP_EINVAL, "a number is out of range");
+		r = modhost_refuse(h, cfg, "a number is out of range");
 	return r;
 }
 

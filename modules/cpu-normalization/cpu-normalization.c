@@ -105,7 +105,7 @@ static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 				    cpu.turbo ? "on" : "off");
 	double ratio = h->config->number(h->ctx, at, 0);
 	if (ratio < RATIO_MIN || ratio > RATIO_MAX)
-		return modhost_fail_at(h, at, -RP_EINVAL, "a ratio must be from 1 to 5");
+		return modhost_refuse(h, at, "a ratio must be from 1 to 5");
 	(void)snprintf(text, sizeof text, "%.2f", ratio);
 	out->annotation(out->ctx, KEY, text);
 	return 0;

@@ -73,7 +73,7 @@ static int32_t suppress_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_pla
 	p->reserved = cpu_suppress_value(h, cfg, "reserved", RP_T_CPU, 0);
 	int32_t r = koord_interval(h, cfg, &p->interval_ms);
 	if (rp_idset_parse(&p->reserved_cpus, h->config->text(h->ctx, cpus, ""), RP_CPUS_MAX))
-		r = modhost_fail_at(h, cpus, -RP_EINVAL, "expected a list of CPUs");
+		r = modhost_refuse(h, cpus, "expected a list of CPUs");
 	return r;
 }
 

@@ -35,11 +35,9 @@ static int32_t read_old_class(const struct modhost *h, rp_cfg list, uint32_t i,
 	rp_cfg node = h->config->item(h->ctx, list, i);
 	const char *name = h->config->key(h->ctx, list, i);
 	if (cpuclass_find(defs, name) != CPUCLASS_NONE)
-		return modhost_fail_at(h, node, -RP_EINVAL, "two CPU classes are named \"%s\"",
-				       name);
+		return modhost_refuse(h, node, "two CPU classes are named \"%s\"", name);
 	if (defs->n == CPUCLASS_MAX)
-		return modhost_fail_at(h, node, -RP_EINVAL, "more than %u CPU classes",
-				       CPUCLASS_MAX);
+		return modhost_refuse(h, node, "more than %u CPU classes", CPUCLASS_MAX);
 	return cpuclass_read_one(h, node, name, &defs->list[defs->n++]);
 }
 

@@ -86,20 +86,20 @@ static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 	p->needs_memory =
 		strcmp(config_do_text(h, p, "integerNeeds", "cpu-and-memory"), "cpu") != 0;
 	if (p->min_shared == 0 && !config_flag(h, p, "sharedOverlap", 0))
-		return modhost_fail_at(
-			h, config_at(h, p, "minSharedCPUs"), -RP_EINVAL,
+		return modhost_refuse(
+			h, config_at(h, p, "minSharedCPUs"),
 			"with 0, shared containers may run on exclusive CPUs of other containers: "
 			"also set sharedOverlap: true, or leave at least 1");
 	p->update_delay_ms = config_duration(h, p, "updateDelay", 500);
 	p->max_update_delay_ms = config_duration(h, p, "maxUpdateDelay", 2000);
 	if (p->update_delay_ms > p->max_update_delay_ms || p->max_update_delay_ms > RP_WAIT_MAX_MS)
-		return modhost_fail_at(h, config_at(h, p, "maxUpdateDelay"), -RP_EINVAL,
-				       "maxUpdateDelay is at least updateDelay, and at most "
-				       "%u ms",
-				       RP_WAIT_MAX_MS);
+		return modhost_refuse(h, config_at(h, p, "maxUpdateDelay"),
+				      "maxUpdateDelay is at least updateDelay, and at most "
+				      "%u ms",
+				      RP_WAIT_MAX_MS);
 	if (p->shared_cache && !p->numa_aware)
-		return modhost_fail_at(h, config_at(h, p, "preferSharedCache"), -RP_EINVAL,
-				       "needs numaAware: true");
+		return modhost_refuse(h, config_at(h, p, "preferSharedCache"),
+				      "needs numaAware: true");
 	return 0;
 }
 

@@ -66,12 +66,11 @@ static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at)
 	const char *name = section_text(h, at, "name", "");
 	uint32_t k = plan_pool(p, name);
 	if (!*name || strlen(name) > POOLS_NAME_MAX)
-		return modhost_fail_at(h, at, -RP_EINVAL, "a pool has a name of 1 to %u bytes",
-				       POOLS_NAME_MAX);
+		return modhost_refuse(h, at, "a pool has a name of 1 to %u bytes", POOLS_NAME_MAX);
 	if (k < p->n && p->types[k].at)
-		return modhost_fail_at(h, at, -RP_EINVAL, "two pools are named \"%s\"", name);
+		return modhost_refuse(h, at, "two pools are named \"%s\"", name);
 	if (k == POOLS_MAX)
-		return modhost_fail_at(h, at, -RP_EINVAL, "there are at most %u pools", POOLS_MAX);
+		return modhost_refuse(h, at, "there are at most %u pools", POOLS_MAX);
 	p->n += k == p->n;
 	config_set_name(&p->pools[k], name);
 	p->types[k].at = at;
@@ -104,8 +103,7 @@ int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve
 	if (!r)
 		r = pools_read(h, section, p->alloc, past, &p->bounds);
 	if (!r && !past->hotplug && rp_ids_empty(rp_ids_of(&p->bounds.cpus.rest)))
-		r = modhost_fail_at(h, section, -RP_EINVAL,
-				    "no CPU is left for the pools beside reserved");
+		r = modhost_refuse(h, section, "no CPU is left for the pools beside reserved");
 	if (!r)
 		r = read_section(h, p);
 	if (!r)

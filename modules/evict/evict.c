@@ -34,9 +34,8 @@ static int32_t check_pair(const struct modhost *h, rp_cfg cfg, const char *lower
 {
 	if (p->lower == RP_NOT_SET || (p->threshold != RP_NOT_SET && p->lower <= p->threshold))
 		return 0;
-	return modhost_fail_at(h, section_get(h, cfg, lower_key), -RP_EINVAL,
-			       "expected at most the threshold%s",
-			       p->threshold == RP_NOT_SET ? ", which is not set" : "");
+	return modhost_refuse(h, section_get(h, cfg, lower_key), "expected at most the threshold%s",
+			      p->threshold == RP_NOT_SET ? ", which is not set" : "");
 }
 
 static int32_t check_satisfaction(const struct modhost *h, rp_cfg cfg, const struct rp_plan *p)
@@ -44,13 +43,13 @@ static int32_t check_satisfaction(const struct modhost *h, rp_cfg cfg, const str
 	rp_cfg lower = section_get(h, cfg, "cpuEvictBESatisfactionLowerPercent");
 	rp_cfg upper = section_get(h, cfg, "cpuEvictBESatisfactionUpperPercent");
 	if ((p->be_lower == RP_NOT_SET) != (p->be_upper == RP_NOT_SET))
-		return modhost_fail_at(
-			h, lower ? lower : upper, -RP_EINVAL,
+		return modhost_refuse(
+			h, lower ? lower : upper,
 			"set both cpuEvictBESatisfactionLowerPercent and UpperPercent");
 	return p->be_lower <= p->be_upper
 		       ? 0
-		       : modhost_fail_at(h, lower, -RP_EINVAL,
-					 "expected at most cpuEvictBESatisfactionUpperPercent");
+		       : modhost_refuse(h, lower,
+					"expected at most cpuEvictBESatisfactionUpperPercent");
 }
 
 static int32_t evict_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *p)

@@ -15,9 +15,8 @@ static uint32_t bounds_count(const struct rp_idset *set)
 static int32_t refuse_missing(const struct modhost *h, rp_cfg node, const struct rp_idset *missing)
 {
 	char text[SET_TEXT_MAX];
-	return modhost_fail_at(h, node, -RP_EINVAL,
-			       "part of the reserved CPUs are not available: %s",
-			       modhost_set_text(rp_ids_of(missing), text, sizeof text));
+	return modhost_refuse(h, node, "part of the reserved CPUs are not available: %s",
+			      modhost_set_text(rp_ids_of(missing), text, sizeof text));
 }
 
 static int32_t reserve_set(const struct modhost *h, rp_cfg node, struct cpualloc *a,
@@ -33,8 +32,7 @@ static int32_t reserve_set(const struct modhost *h, rp_cfg node, struct cpualloc
 		return refuse_missing(h, node, &wrong);
 	return bounds_count(&b->reserved) || bounds_count(&awaited)
 		       ? 0
-		       : modhost_fail_at(h, node, -RP_EINVAL,
-					 "none of the reserved CPUs is available");
+		       : modhost_refuse(h, node, "none of the reserved CPUs is available");
 }
 
 static int32_t reserve_count(const struct modhost *h, rp_cfg node, struct cpualloc *a,
@@ -44,9 +42,9 @@ static int32_t reserve_count(const struct modhost *h, rp_cfg node, struct cpuall
 	uint32_t n_more = reserve_quantity(past, rp_ids_of(&b->available), cpualloc_online(a), n,
 					   &b->reserved, &from);
 	if (cpualloc_allocate(a, &from, n_more, CPUALLOC_NONE, CPUALLOC_PLAIN, &more))
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "%u reserved CPUs requested, but only %u are available", n,
-				       bounds_count(&b->available));
+		return modhost_refuse(h, node,
+				      "%u reserved CPUs requested, but only %u are available", n,
+				      bounds_count(&b->available));
 	rp_idset_or(&b->reserved, rp_ids_of(&b->reserved), rp_ids_of(&more));
 	return 0;
 }
@@ -67,7 +65,7 @@ int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 	if (amount.kind == AMOUNT_CPUS)
 		ret->listed = amount.cpus;
 	if (strict && !past->hotplug && !bounds_count(&ret->available))
-		return modhost_fail_at(h, available, -RP_EINVAL, "none of these CPUs is online");
+		return modhost_refuse(h, available, "none of these CPUs is online");
 	if (amount.kind == AMOUNT_CPUS)
 		r = reserve_set(h, reserved, a, past, strict, ret);
 	else if (amount_count(&amount))

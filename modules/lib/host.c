@@ -33,6 +33,15 @@ __attribute__((format(printf, 2, 0))) static void format_text(char *buf, const c
 	buf[end] = '\0';
 }
 
+/* Formats the arguments of the calling function. */
+#define FORMAT_TEXT(buf_, fmt_)                                                                    \
+	do {                                                                                       \
+		va_list ap;                                                                        \
+		va_start(ap, fmt_);                                                                \
+		format_text(buf_, fmt_, ap);                                                       \
+		va_end(ap);                                                                        \
+	} while (0)
+
 #define FIND(member_, id_, last_)                                                                  \
 	do {                                                                                       \
 		h->member_ = host->service(host->ctx, id_);                                        \
@@ -79,10 +88,13 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 	return 0;
 }
 
-static void keep_why(const struct modhost *h, const char *text)
+static int32_t fail_with(const struct modhost *h, rp_cfg node, int32_t code, const char *text)
 {
 	if (h->why)
 		memcpy(h->why, text, strlen(text) + 1);
+	if (!node || !h->config)
+		return h->host->fail(h->ctx, code, text);
+	return h->config->fail_at(h->ctx, node, code, text);
 }
 
 int32_t modhost_instance(const struct rp_host *host, size_t size, uint32_t need,
@@ -108,12 +120,8 @@ bool modhost_usage(const struct modhost *h, rp_ctr ctr, struct rp_usage *ret)
 int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)
 {
 	char text[MODHOST_TEXT_MAX];
-	va_list ap;
-	va_start(ap, fmt);
-	format_text(text, fmt, ap);
-	va_end(ap);
-	keep_why(h, text);
-	return h->host->fail(h->ctx, code, text);
+	FORMAT_TEXT(text, fmt);
+	return fail_with(h, NULL, code, text);
 }
 
 const char *modhost_why(int32_t code)
@@ -136,23 +144,21 @@ void modhost_limits(const struct rp_devices_sink *sink, int64_t min, int64_t max
 int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, const char *fmt, ...)
 {
 	char text[MODHOST_TEXT_MAX];
-	va_list ap;
-	va_start(ap, fmt);
-	format_text(text, fmt, ap);
-	va_end(ap);
-	keep_why(h, text);
-	if (!node || !h->config)
-		return h->host->fail(h->ctx, code, text);
-	return h->config->fail_at(h->ctx, node, code, text);
+	FORMAT_TEXT(text, fmt);
+	return fail_with(h, node, code, text);
+}
+
+int32_t modhost_refuse(const struct modhost *h, rp_cfg node, const char *fmt, ...)
+{
+	char text[MODHOST_TEXT_MAX];
+	FORMAT_TEXT(text, fmt);
+	return fail_with(h, node, -RP_EINVAL, text);
 }
 
 void modhost_log(const struct modhost *h, uint32_t level, uint64_t object, const char *fmt, ...)
 {
 	char text[MODHOST_TEXT_MAX];
-	va_list ap;
-	va_start(ap, fmt);
-	format_text(text, fmt, ap);
-	va_end(ap);
+	FORMAT_TEXT(text, fmt);
 	h->host->log(h->ctx, level, object, text);
 }
 
@@ -167,10 +173,7 @@ void modhost_note(const struct modhost *h, rp_ctr ctr, const char *fmt, ...)
 	if (!h->explain)
 		return;
 	char text[MODHOST_TEXT_MAX];
-	va_list ap;
-	va_start(ap, fmt);
-	format_text(text, fmt, ap);
-	va_end(ap);
+	FORMAT_TEXT(text, fmt);
 	h->explain->note(h->ctx, ctr, text);
 }
 
@@ -189,10 +192,7 @@ void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const 
 	if (!h->explain)
 		return;
 	char text[MODHOST_TEXT_MAX];
-	va_list ap;
-	va_start(ap, fmt);
-	format_text(text, fmt, ap);
-	va_end(ap);
+	FORMAT_TEXT(text, fmt);
 	modhost_decided_line(h, ctr, node, text);
 }
 

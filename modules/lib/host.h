@@ -82,6 +82,10 @@ const char *modhost_why(int32_t code);
  * modhost_fail(). */
 int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Refuses a configuration because of a node: records the failure as modhost_fail_at() does and
+ * returns -RP_EINVAL. */
+int32_t modhost_refuse(const struct modhost *h, rp_cfg node, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Logs a formatted line. `object` is the container or pod that it is about, or 0. */
 void modhost_log(const struct modhost *h, uint32_t level, uint64_t object, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -51,8 +51,8 @@ int32_t simple_plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 	bool any = !rp_ids_empty(rp_ids_of(&p->cpus.reserved)) ||
 		   !rp_ids_empty(rp_ids_of(&p->cpus.listed));
 	if (!r && !past.hotplug && (!any || rp_ids_empty(rp_ids_of(&p->cpus.rest))))
-		r = modhost_fail_at(h, section_get(h, section, "reservedResources.cpu"), -RP_EINVAL,
-				    "the reserved CPUs and the rest need one CPU each at least");
+		r = modhost_refuse(h, section_get(h, section, "reservedResources.cpu"),
+				   "the reserved CPUs and the rest need one CPU each at least");
 	if (!r && ops->read)
 		r = ops->read(inst, section, p);
 	*ret = r ? simple_plan_free(p) : p;

@@ -82,16 +82,16 @@ static int32_t count_instances(const struct modhost *h, rp_cfg node, int64_t eac
 	char unit = cut_unit(number);
 	int64_t n = strlen(text) < sizeof number ? number_parse(number, RP_CPUS_MAX) : -1;
 	if (n < 0)
-		return modhost_fail_at(
-			h, node, -RP_EINVAL,
+		return modhost_refuse(
+			h, node,
 			"invalid Instances: \"%.64s\": write a number, \"8 CPUs\" or \"50 %%\"",
 			text);
 	*ret = (uint32_t)(unit == '%' ? n_free * n / 100 / each : unit ? n / each : n);
 	if (unit == 'c' && n > n_free && !lenient)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "insufficient CPUs: %lld required for instances but %u is "
-				       "available",
-				       (long long)n, n_free);
+		return modhost_refuse(h, node,
+				      "insufficient CPUs: %lld required for instances but %u is "
+				      "available",
+				      (long long)n, n_free);
 	return 0;
 }
 
@@ -138,24 +138,23 @@ static int32_t read_def(const struct making *m, rp_cfg at, struct def *ret)
 		if (strcasecmp(fill, fill_names[i]) == 0)
 			ret->fill = (enum fill_order)i;
 	if (!*ret->name || strlen(ret->name) > POOLS_NAME_MAX)
-		return modhost_fail_at(h, at, -RP_EINVAL, "a pool has a name of 1 to %u bytes",
-				       POOLS_NAME_MAX);
+		return modhost_refuse(h, at, "a pool has a name of 1 to %u bytes", POOLS_NAME_MAX);
 	bool built_in = is_built_in(ret->name);
 	if (built_in && !*cpu && !config_member(h, at, "instances"))
 		return 0;
 	if (!*cpu)
-		return modhost_fail_at(h, at, -RP_EINVAL, "missing CPUs in pool \"%s\"", ret->name);
+		return modhost_refuse(h, at, "missing CPUs in pool \"%s\"", ret->name);
 	ret->cpus = number_parse(cpu, RP_CPUS_MAX);
 	if (ret->cpus < 1)
-		return modhost_fail_at(h, config_member(h, at, "cpu"), -RP_EINVAL,
-				       "invalid CPUs per pool: \"%.64s\", integer > 1 expected",
-				       cpu);
+		return modhost_refuse(h, config_member(h, at, "cpu"),
+				      "invalid CPUs per pool: \"%.64s\", integer > 1 expected",
+				      cpu);
 	int32_t r = count_instances(h, config_member(h, at, "instances"), ret->cpus, n_free,
 				    m->lenient, &ret->n);
 	if (r || !built_in || ret->n == 1)
 		return r;
-	return modhost_fail_at(h, config_member(h, at, "instances"), -RP_EINVAL,
-			       "cannot change the number of instances of pool \"%s\"", ret->name);
+	return modhost_refuse(h, config_member(h, at, "instances"),
+			      "cannot change the number of instances of pool \"%s\"", ret->name);
 }
 
 static int32_t check_def(const struct making *m, struct def *d)
@@ -163,22 +162,21 @@ static int32_t check_def(const struct making *m, struct def *d)
 	if (m->lenient && !d->n)
 		d->n = 1;
 	if (!d->n)
-		return modhost_fail_at(m->h, d->at, -RP_EINVAL,
-				       "insufficient CPUs to create any instances of pool \"%s\"",
-				       d->name);
+		return modhost_refuse(m->h, d->at,
+				      "insufficient CPUs to create any instances of pool \"%s\"",
+				      d->name);
 	if (d->n > 1 && d->fill == FILL_PACKED && !d->max_pods)
-		return modhost_fail_at(
-			m->h, d->at, -RP_EINVAL,
+		return modhost_refuse(
+			m->h, d->at,
 			"%u pool(s) unreachable due to unlimited pod capacity: set maxPods",
 			d->n - 1);
 	for (uint32_t i = 0; i < m->p->n_pools; i++)
 		if (strcmp(m->p->pools[i].name, d->name) == 0)
-			return modhost_fail_at(m->h, d->at, -RP_EINVAL,
-					       "duplicate pool name \"%s\"", d->name);
+			return modhost_refuse(m->h, d->at, "duplicate pool name \"%s\"", d->name);
 	bool enough = m->lenient || d->n * d->cpus <= rp_ids_count(rp_ids_of(&m->free));
 	if (m->p->n_pools + d->n > POOLS_MAX || !enough)
-		return modhost_fail_at(
-			m->h, d->at, -RP_EINVAL,
+		return modhost_refuse(
+			m->h, d->at,
 			"insufficient CPUs: pool \"%s\" needs %lld and %u are available", d->name,
 			(long long)(d->n * d->cpus), rp_ids_count(rp_ids_of(&m->free)));
 	return 0;
@@ -189,9 +187,7 @@ static int32_t config_take(struct making *m, const struct def *d, struct pool *p
 	uint32_t n = (uint32_t)d->cpus, n_free = rp_ids_count(rp_ids_of(&m->free));
 	int r = cpualloc_allocate(m->alloc, &m->free, m->lenient && n > n_free ? n_free : n,
 				  CPUALLOC_NORMAL, CPUALLOC_PLAIN, &pool->whole);
-	return r ? modhost_fail_at(m->h, d->at, -RP_EINVAL, "insufficient CPUs for pool \"%s\"",
-				   d->name)
-		 : 0;
+	return r ? modhost_refuse(m->h, d->at, "insufficient CPUs for pool \"%s\"", d->name) : 0;
 }
 
 static int32_t make_built_in(struct making *m, const struct def *d)
@@ -205,9 +201,9 @@ static int32_t make_built_in(struct making *m, const struct def *d)
 		return config_take(m, d, pool);
 	return m->lenient || d->cpus == rp_ids_count(rp_ids_of(&pool->whole))
 		       ? 0
-		       : modhost_fail_at(m->h, config_member(m->h, d->at, "cpu"), -RP_EINVAL,
-					 "conflicting ReservedResources CPUs: %u are reserved",
-					 rp_ids_count(rp_ids_of(&pool->whole)));
+		       : modhost_refuse(m->h, config_member(m->h, d->at, "cpu"),
+					"conflicting ReservedResources CPUs: %u are reserved",
+					rp_ids_count(rp_ids_of(&pool->whole)));
 }
 
 static int32_t make_pools(struct making *m, struct def *d)
@@ -261,9 +257,9 @@ static int32_t config_fill(struct making *m, rp_cfg section, const struct reserv
 	/* Listed reserved CPUs may be offline; the policy waits for them. */
 	if (!r && rp_ids_empty(rp_ids_of(&b->reserved)) && rp_ids_empty(rp_ids_of(&b->listed)) &&
 	    !m->lenient)
-		r = modhost_fail_at(h, section, -RP_EINVAL,
-				    "podpools cannot run without reserved CPUs that are also "
-				    "AvailableResources");
+		r = modhost_refuse(h, section,
+				   "podpools cannot run without reserved CPUs that are also "
+				   "AvailableResources");
 	if (r)
 		return r;
 	rp_idset_copy(&m->free, rp_ids_of(&b->rest));

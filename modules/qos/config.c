@@ -148,8 +148,7 @@ static int32_t part_at(const struct modhost *h, rp_cfg node, const char *path, d
 	*ret = h->config->number(h->ctx, config_do_at(h, node, path), 0);
 	if (*ret >= 0 && *ret <= 1)
 		return 0;
-	return modhost_fail_at(h, config_do_at(h, node, path), -RP_EINVAL,
-			       "expected a number of 0 to 1");
+	return modhost_refuse(h, config_do_at(h, node, path), "expected a number of 0 to 1");
 }
 
 static uint32_t index_of(const char *text, const char *const *names, uint32_t n, uint32_t fallback)
@@ -196,15 +195,15 @@ static int32_t read_env(const struct modhost *h, rp_cfg node, struct env *ret)
 	if (!levels)
 		ret->levels = (1u << N_LEVELS) - 1;
 	if (!is_name(ret->name))
-		return modhost_fail_at(h, config_do_at(h, node, "name"), -RP_EINVAL,
-				       "\"%s\" is not a variable's name: use letters, digits and "
-				       "_, not starting with a digit",
-				       ret->name);
+		return modhost_refuse(h, config_do_at(h, node, "name"),
+				      "\"%s\" is not a variable's name: use letters, digits and "
+				      "_, not starting with a digit",
+				      ret->name);
 	const char *unknown = env_unknown(ret->value);
 	return !*unknown
 		       ? 0
-		       : modhost_fail_at(h, config_do_at(h, node, "value"), -RP_EINVAL,
-					 "unknown placeholder \"%.32s\"; $$ stands for $", unknown);
+		       : modhost_refuse(h, config_do_at(h, node, "value"),
+					"unknown placeholder \"%.32s\"; $$ stands for $", unknown);
 }
 
 static int32_t read_envs(const struct modhost *h, struct rp_plan *p)
@@ -212,7 +211,7 @@ static int32_t read_envs(const struct modhost *h, struct rp_plan *p)
 	rp_cfg list = config_do_at(h, p->section, "injectEnvs");
 	uint32_t n = h->config->count(h->ctx, list);
 	if (n > ENVS_MAX)
-		return modhost_fail_at(h, list, -RP_EINVAL, "at most %u variables", ENVS_MAX);
+		return modhost_refuse(h, list, "at most %u variables", ENVS_MAX);
 	p->envs = blocks_alloc(&p->memory, n ? n : 1, sizeof *p->envs);
 	if (!p->envs)
 		return modhost_no_memory(h);
@@ -241,9 +240,9 @@ static int32_t read_advisor(const struct modhost *h, struct rp_plan *p)
 	p->advise_period_ms = (uint64_t)value_at(h, node, "period", RP_T_DURATION, 30000);
 	if (!p->advise || (p->reclaim && !p->overlap))
 		return 0;
-	return modhost_fail_at(h, config_do_at(h, node, "enable"), -RP_EINVAL,
-			       "the advisor gives unused CPUs of pools to reclaimed_cores: set "
-			       "enableReclaim, and unset allowSharedOverlapReclaimed");
+	return modhost_refuse(h, config_do_at(h, node, "enable"),
+			      "the advisor gives unused CPUs of pools to reclaimed_cores: set "
+			      "enableReclaim, and unset allowSharedOverlapReclaimed");
 }
 
 static int32_t read_section(const struct modhost *h, struct rp_plan *p)
@@ -296,13 +295,13 @@ static int32_t reserve_listed(const struct modhost *h, struct rp_plan *p, rp_cfg
 	struct rp_ids online = rp_ids_of(&p->machine->online);
 	char text[SET_TEXT_MAX];
 	if (rp_idset_parse(&p->listed, h->config->text(h->ctx, node, ""), RP_CPUS_MAX))
-		return modhost_fail_at(h, node, -RP_EINVAL, "expected a list of CPUs");
+		return modhost_refuse(h, node, "expected a list of CPUs");
 	rp_idset_and(&p->reserved, rp_ids_of(&p->listed), online);
 	reserve_list(h, past, rp_ids_of(&p->listed), online, online, &wrong, &awaited);
 	if (rp_ids_empty(rp_ids_of(&wrong)) || past->hotplug)
 		return 0;
-	return modhost_fail_at(h, node, -RP_EINVAL, "CPUs %s do not exist on this node",
-			       modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
+	return modhost_refuse(h, node, "CPUs %s do not exist on this node",
+			      modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
 }
 
 static int32_t config_reserve(const struct modhost *h, struct rp_plan *p,
@@ -317,9 +316,8 @@ static int32_t config_reserve(const struct modhost *h, struct rp_plan *p,
 	if (list)
 		return reserve_listed(h, p, list, past);
 	if (n >= p->machine->n_cpus && !past->hotplug)
-		return modhost_fail_at(h, count, -RP_EINVAL,
-				       "%u reserved CPUs requested, but the node has %u", n,
-				       p->machine->n_cpus);
+		return modhost_refuse(h, count, "%u reserved CPUs requested, but the node has %u",
+				      n, p->machine->n_cpus);
 	n = reserve_quantity(past, online, online, n, &p->reserved, &from);
 	take_threads(p, &from, n, last, &p->reserved);
 	return 0;
@@ -379,8 +377,8 @@ static int32_t look_at_pool(const struct modhost *h, struct rp_plan *p,
 {
 	rp_idset_andnot(&p->pool, rp_ids_of(&p->machine->online), rp_ids_of(&p->reserved));
 	if (rp_ids_empty(rp_ids_of(&p->pool)) && !past->hotplug)
-		return modhost_fail_at(h, config_do_at(h, p->section, "reservedCPUs"), -RP_EINVAL,
-				       "all CPUs are reserved: none is left for pods");
+		return modhost_refuse(h, config_do_at(h, p->section, "reservedCPUs"),
+				      "all CPUs are reserved: none is left for pods");
 	for (uint32_t i = 0; i < p->n_nodes; i++) {
 		struct node *node = &p->nodes[i];
 		rp_idset_clear(&node->cpus);

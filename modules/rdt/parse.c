@@ -71,10 +71,10 @@ static int32_t read_share(const struct modhost *h, rp_cfg node, bool in_class,
 	if (h->config->kind(h->ctx, node) == RP_NODE_SCALAR &&
 	    rdt_share_parse(text, in_class, ret) == 0)
 		return 0;
-	return modhost_fail_at(h, node, -RP_EINVAL,
-			       "expected a share of a cache (50%%%s, 0xff0 or 4-11, in one block), "
-			       "found \"%s\"",
-			       in_class ? ", 20-60%" : "", text);
+	return modhost_refuse(h, node,
+			      "expected a share of a cache (50%%%s, 0xff0 or 4-11, in one block), "
+			      "found \"%s\"",
+			      in_class ? ", 20-60%" : "", text);
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -91,19 +91,19 @@ static int32_t read_parts(const struct modhost *h, rp_cfg node, bool in_class, s
 		while (part < RDT_N_PARTS && strcmp(key, names[part]) != 0)
 			part++;
 		if (part == RDT_N_PARTS)
-			return modhost_fail_at(h, value, -RP_EINVAL,
-					       "unknown key: expected unified, code or data");
+			return modhost_refuse(h, value,
+					      "unknown key: expected unified, code or data");
 		int32_t r = read_share(h, value, in_class, &e->part[part]);
 		if (r)
 			return r;
 	}
 	if (e->part[RDT_UNIFIED].form == RDT_NOTHING)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "missing unified: it is used if the kernel does not "
-				       "separate code and data");
+		return modhost_refuse(h, node,
+				      "missing unified: it is used if the kernel does not "
+				      "separate code and data");
 	if ((e->part[RDT_CODE].form == RDT_NOTHING) != (e->part[RDT_DATA].form == RDT_NOTHING))
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "code and data belong together: one of them is missing");
+		return modhost_refuse(h, node,
+				      "code and data belong together: one of them is missing");
 	return 0;
 }
 
@@ -121,9 +121,8 @@ static int32_t read_rate(const struct modhost *h, rp_cfg node, struct rdt_entry 
 		e->mbps = (uint32_t)n;
 		return 0;
 	}
-	return modhost_fail_at(h, node, -RP_EINVAL,
-			       "expected a share of the bandwidth (50%%, 1500MBps), found \"%s\"",
-			       text);
+	return modhost_refuse(
+		h, node, "expected a share of the bandwidth (50%%, 1500MBps), found \"%s\"", text);
 }
 
 static int32_t read_rates(const struct modhost *h, rp_cfg node, struct rdt_entry *e)
@@ -132,7 +131,7 @@ static int32_t read_rates(const struct modhost *h, rp_cfg node, struct rdt_entry
 		return read_rate(h, node, e);
 	uint32_t n = h->config->count(h->ctx, node);
 	if (!n)
-		return modhost_fail_at(h, node, -RP_EINVAL, "the list of bandwidths is empty");
+		return modhost_refuse(h, node, "the list of bandwidths is empty");
 	for (uint32_t i = 0; i < n; i++) {
 		int32_t r = read_rate(h, h->config->item(h->ctx, node, i), e);
 		if (r)
@@ -157,17 +156,16 @@ static int32_t read_key(const struct modhost *h, const char *key, rp_cfg value, 
 	if (e->all)
 		return 0;
 	if (rp_idset_parse(&ids, key, RDT_IDS_MAX) || !ids.nw)
-		return modhost_fail_at(h, value, -RP_EINVAL,
-				       "\"%s\" is not a list of cache ids (all, 0-1,3; up to %u)",
-				       key, RDT_IDS_MAX - 1);
+		return modhost_refuse(h, value,
+				      "\"%s\" is not a list of cache ids (all, 0-1,3; up to %u)",
+				      key, RDT_IDS_MAX - 1);
 	for (uint32_t w = 0; w < ids.nw; w++)
 		e->ids[w] = ids.w[w];
 	for (const struct rdt_entry *o = a->entries; o < e; o++)
 		for (uint32_t w = 0; w < RDT_IDS_MAX / 64; w++)
 			if (o->ids[w] & e->ids[w])
-				return modhost_fail_at(h, value, -RP_EINVAL,
-						       "a cache id of \"%s\" is already set above",
-						       key);
+				return modhost_refuse(
+					h, value, "a cache id of \"%s\" is already set above", key);
 	return 0;
 }
 
@@ -224,13 +222,11 @@ bool rdt_is_root(const char *class)
 static int32_t copy_name(const struct modhost *h, rp_cfg at, const char *name, char *ret)
 {
 	if (strlen(name) >= RDT_NAME_MAX)
-		return modhost_fail_at(h, at, -RP_EINVAL, "the name is longer than %u bytes",
-				       RDT_NAME_MAX - 1);
+		return modhost_refuse(h, at, "the name is longer than %u bytes", RDT_NAME_MAX - 1);
 	bool bad = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strchr(name, '\n') ||
 		   (strchr(name, '/') && !rdt_is_root(name));
 	if (bad)
-		return modhost_fail_at(h, at, -RP_EINVAL, "\"%s\" cannot be the name of a group",
-				       name);
+		return modhost_refuse(h, at, "\"%s\" cannot be the name of a group", name);
 	(void)snprintf(ret, RDT_NAME_MAX, "%s", rdt_is_root(name) ? "" : name);
 	return 0;
 }
@@ -242,8 +238,8 @@ static int32_t read_claims(const struct modhost *h, rp_cfg node, struct rdt_clas
 	if (!g->value(h->ctx, at, RP_T_BOOL, 0))
 		return 0;
 	if (!rdt_claims_good_name(k->name))
-		return modhost_fail_at(
-			h, at, -RP_EINVAL,
+		return modhost_refuse(
+			h, at,
 			"class \"%s\" cannot be claimed: expected a name of at most 59 "
 			"characters a-z, 0-9 and \"-\"",
 			k->name);
@@ -256,17 +252,16 @@ static int32_t read_class(const struct modhost *h, rp_cfg classes, uint32_t i, s
 {
 	rp_cfg node = h->config->item(h->ctx, classes, i);
 	if (c->n_classes == RDT_CLASSES_MAX)
-		return modhost_fail_at(h, node, -RP_EINVAL, "more than %u classes",
-				       RDT_CLASSES_MAX);
+		return modhost_refuse(h, node, "more than %u classes", RDT_CLASSES_MAX);
 	struct rdt_class *k = &c->classes[c->n_classes];
 	int32_t r = copy_name(h, node, h->config->key(h->ctx, classes, i), k->name);
 	if (r)
 		return r;
 	for (uint32_t o = 0; o < c->n_classes; o++)
 		if (strcmp(c->classes[o].name, k->name) == 0)
-			return modhost_fail_at(
-				h, node, -RP_EINVAL, "class \"%s\" already exists in partition %s",
-				k->name, c->partitions[c->classes[o].partition].name);
+			return modhost_refuse(h, node,
+					      "class \"%s\" already exists in partition %s",
+					      k->name, c->partitions[c->classes[o].partition].name);
 	k->node = node;
 	k->partition = c->n_partitions - 1;
 	c->n_classes++;
@@ -276,9 +271,9 @@ static int32_t read_class(const struct modhost *h, rp_cfg classes, uint32_t i, s
 	const struct rdt_shares *p = &c->partitions[k->partition].shares;
 	for (unsigned a = 0; !r && a <= RDT_MB; a++)
 		if (k->shares.alloc[a].given && !p->alloc[a].given)
-			r = modhost_fail_at(h, k->shares.alloc[a].node, -RP_EINVAL,
-					    "the class has %s, but its partition %s has none",
-					    alloc_keys[a], c->partitions[k->partition].name);
+			r = modhost_refuse(h, k->shares.alloc[a].node,
+					   "the class has %s, but its partition %s has none",
+					   alloc_keys[a], c->partitions[k->partition].name);
 	return r;
 }
 

@@ -73,8 +73,8 @@ static int by_place(const void *a, const void *b)
 
 static int32_t too_little(const struct resolver *v, const struct rdt_alloc *at, uint32_t id)
 {
-	return modhost_fail_at(v->h, at->node, -RP_EINVAL,
-			       "the partitions' shares are too small for the ways of cache %u", id);
+	return modhost_refuse(v->h, at->node,
+			      "the partitions' shares are too small for the ways of cache %u", id);
 }
 
 /* Distributes the ways: smallest request first, the last one gets the rest. */
@@ -85,9 +85,8 @@ static int32_t deal_out(const struct resolver *v, const struct rdt_cache *cache,
 	for (uint32_t i = 0; i < n; i++)
 		sum += list[i].percent;
 	if (sum > 100)
-		return modhost_fail_at(v->h, at->node, -RP_EINVAL,
-				       "the partitions' shares of cache %u sum up to %u%%", id,
-				       sum);
+		return modhost_refuse(v->h, at->node,
+				      "the partitions' shares of cache %u sum up to %u%%", id, sum);
 	uint32_t total = sum * cache->width / 100, left = total;
 	if (!total)
 		return too_little(v, at, id);
@@ -112,13 +111,11 @@ static int32_t check_block(const struct resolver *v, const struct rdt_cache *cac
 			   uint64_t mask)
 {
 	if (mask & ~cache->mask)
-		return modhost_fail_at(v->h, at, -RP_EINVAL,
-				       "mask 0x%llx is not within the cache's ways 0x%llx",
-				       (unsigned long long)mask, (unsigned long long)cache->mask);
+		return modhost_refuse(v->h, at, "mask 0x%llx is not within the cache's ways 0x%llx",
+				      (unsigned long long)mask, (unsigned long long)cache->mask);
 	if ((uint32_t)__builtin_popcountll(mask) < cache->min_bits)
-		return modhost_fail_at(
-			v->h, at, -RP_EINVAL,
-			"mask 0x%llx has fewer ways than the %u that the hardware needs",
+		return modhost_refuse(
+			v->h, at, "mask 0x%llx has fewer ways than the %u that the hardware needs",
 			(unsigned long long)mask, cache->min_bits);
 	return 0;
 }
@@ -136,9 +133,9 @@ static int32_t take_masks(const struct resolver *v, enum rdt_level level, uint32
 		if (r)
 			return r;
 		if (taken & mask)
-			return modhost_fail_at(v->h, a->node, -RP_EINVAL,
-					       "mask 0x%llx overlaps another partition's",
-					       (unsigned long long)mask);
+			return modhost_refuse(v->h, a->node,
+					      "mask 0x%llx overlaps another partition's",
+					      (unsigned long long)mask);
 		taken |= mask;
 		v->masks[level][part][p].of[i] = mask;
 	}
@@ -177,11 +174,10 @@ static int32_t partition_id(const struct resolver *v, enum rdt_level level, uint
 	if (n_masks == v->c->n_partitions)
 		return take_masks(v, level, i, part);
 	if (n_masks)
-		return modhost_fail_at(v->h, v->c->partitions[0].shares.alloc[level].node,
-				       -RP_EINVAL,
-				       "some partitions have masks and others percentages of cache "
-				       "%u",
-				       id);
+		return modhost_refuse(v->h, v->c->partitions[0].shares.alloc[level].node,
+				      "some partitions have masks and others percentages of cache "
+				      "%u",
+				      id);
 	return place_shares(v, level, i, part);
 }
 
@@ -204,8 +200,8 @@ static int32_t all_or_none(const struct resolver *v, unsigned what, bool *ret)
 	*ret = n && present;
 	for (uint32_t p = 0; n && p < c->n_partitions; p++)
 		if (!c->partitions[p].shares.alloc[what].given && what != RDT_MB)
-			return modhost_fail_at(
-				v->h, c->partitions[p].node, -RP_EINVAL,
+			return modhost_refuse(
+				v->h, c->partitions[p].node,
 				"other partitions have shares of %s, but this one has none",
 				names[what]);
 	if (n && !present && !c->optional[what])
@@ -250,10 +246,10 @@ static int32_t class_mask(const struct resolver *v, const struct rdt_cache *cach
 	if (s->form == RDT_MASK) {
 		uint64_t mask = s->mask << base_lsb;
 		if (mask >> base_lsb != s->mask || (mask & ~base))
-			return modhost_fail_at(v->h, a->node, -RP_EINVAL,
-					       "mask 0x%llx does not fit into the %u ways of the "
-					       "partition",
-					       (unsigned long long)s->mask, n);
+			return modhost_refuse(v->h, a->node,
+					      "mask 0x%llx does not fit into the %u ways of the "
+					      "partition",
+					      (unsigned long long)s->mask, n);
 		*ret = mask;
 		return check_block(v, cache, a->node, mask);
 	}
@@ -333,9 +329,9 @@ static int32_t rate_of(const struct resolver *v, const struct rdt_alloc *a, uint
 	*ret = mbps ? e->mbps : e->percent;
 	if (*ret != UINT32_MAX)
 		return 0;
-	return modhost_fail_at(v->h, e->node, -RP_EINVAL,
-			       "the kernel needs bandwidth in %s here, but no such amount is set",
-			       mbps ? "MBps" : "percent");
+	return modhost_refuse(v->h, e->node,
+			      "the kernel needs bandwidth in %s here, but no such amount is set",
+			      mbps ? "MBps" : "percent");
 }
 
 static int32_t class_bandwidth(const struct resolver *v, const struct rdt_class *k, char *text,

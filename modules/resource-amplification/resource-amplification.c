@@ -58,12 +58,12 @@ static int32_t read_ratios(const struct modhost *h, rp_cfg map, struct rp_plan *
 	for (uint32_t i = 0; i < n; i++) {
 		const char *name = h->config->key(h->ctx, map, i);
 		if (strlen(name) >= NAME_MAX_LEN || strpbrk(name, "\"\\"))
-			return modhost_fail_at(h, h->config->item(h->ctx, map, i), -RP_EINVAL,
-					       "\"%.64s\" is not a resource's name", name);
+			return modhost_refuse(h, h->config->item(h->ctx, map, i),
+					      "\"%.64s\" is not a resource's name", name);
 		double ratio = h->config->number(h->ctx, h->config->item(h->ctx, map, i), 0);
 		if (ratio < 1)
-			return modhost_fail_at(h, h->config->item(h->ctx, map, i), -RP_EINVAL,
-					       "a ratio may not be below 1");
+			return modhost_refuse(h, h->config->item(h->ctx, map, i),
+					      "a ratio may not be below 1");
 		resource_amplification_put(p, name, ratio);
 	}
 	return 0;

@@ -43,9 +43,9 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 		r = amount_read(h, config_at_one(h, p, "reservedResources.cpu"),
 				AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS, &p->reserve);
 	if (!r && !amount_count(&p->reserve))
-		return modhost_fail_at(h, p->section, -RP_EINVAL,
-				       "static-plus cannot start without any reserved CPUs: set "
-				       "reservedResources.cpu to a set or a quantity");
+		return modhost_refuse(h, p->section,
+				      "static-plus cannot start without any reserved CPUs: set "
+				      "reservedResources.cpu to a set or a quantity");
 	return r;
 }
 
@@ -59,9 +59,9 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p,
 		     rp_ids_of(&p->machine->online), &wrong, &awaited);
 	if (rp_ids_empty(rp_ids_of(&wrong)) || past->hotplug)
 		return 0;
-	return modhost_fail_at(h, config_at_one(h, p, "reservedResources.cpu"), -RP_EINVAL,
-			       "part of the reserved CPUs are not available: %s",
-			       modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
+	return modhost_refuse(h, config_at_one(h, p, "reservedResources.cpu"),
+			      "part of the reserved CPUs are not available: %s",
+			      modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
 }
 
 static int32_t reserve_count(const struct modhost *h, struct rp_plan *p,
@@ -79,9 +79,9 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p,
 		rp_idset_add(&p->reserved, 0);
 	else if (cpualloc_allocate(p->alloc, &from, n_more, CPUALLOC_NORMAL, CPUALLOC_PLAIN,
 				   &p->reserved))
-		return modhost_fail_at(h, config_at_one(h, p, "reservedResources.cpu"), -RP_EINVAL,
-				       "%u reserved CPUs requested, but only %u are available", n,
-				       rp_ids_count(rp_ids_of(&p->pool)));
+		return modhost_refuse(h, config_at_one(h, p, "reservedResources.cpu"),
+				      "%u reserved CPUs requested, but only %u are available", n,
+				      rp_ids_count(rp_ids_of(&p->pool)));
 	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
 	return 0;
 }

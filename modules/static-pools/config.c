@@ -73,8 +73,8 @@ static int32_t read_list(const struct modhost *h, rp_cfg at, struct list *ret)
 	/* Containers get the text in their environment, so it contains no blanks. */
 	if (!*text || strlen(text) > LIST_TEXT_MAX || text[strspn(text, "0123456789,-")] ||
 	    rp_idset_parse(&ret->cpus, text, RP_CPUS_MAX))
-		return modhost_fail_at(h, node ? node : at, -RP_EINVAL,
-				       "\"%.64s\" does not look like a cpuset", text);
+		return modhost_refuse(h, node ? node : at, "\"%.64s\" does not look like a cpuset",
+				      text);
 	(void)snprintf(ret->text, sizeof ret->text, "%s", text);
 	modhost_set(h, RP_CPUS_ONLINE, &online);
 	rp_idset_andnot(&missing, rp_ids_of(&ret->cpus), rp_ids_of(&online));
@@ -91,8 +91,8 @@ static int32_t read_pool(const struct modhost *h, struct rp_plan *p, const char 
 	struct rp_idset all;
 	rp_idset_clear(&all);
 	if (!*name || strlen(name) > NAME_MAX_LEN || n > LISTS_MAX - p->n_lists)
-		return modhost_fail_at(
-			h, at, -RP_EINVAL,
+		return modhost_refuse(
+			h, at,
 			"a pool's name must have 1 to %u bytes, and at most %u lists are supported",
 			NAME_MAX_LEN, LISTS_MAX);
 	struct list *grown = realloc(p->lists, (p->n_lists + n + 1u) * sizeof *grown);
@@ -111,9 +111,8 @@ static int32_t read_pool(const struct modhost *h, struct rp_plan *p, const char 
 		if (r)
 			return r;
 		if (pool->exclusive && rp_ids_overlap(rp_ids_of(&all), rp_ids_of(&list->cpus)))
-			return modhost_fail_at(
-				h, item, -RP_EINVAL,
-				"a CPU of %s is in another list of this exclusive pool",
+			return modhost_refuse(
+				h, item, "a CPU of %s is in another list of this exclusive pool",
 				list->text);
 		rp_idset_or(&all, rp_ids_of(&all), rp_ids_of(&list->cpus));
 	}
@@ -135,10 +134,10 @@ static int32_t refuse_unsupported(const struct modhost *h, rp_cfg section)
 	for (unsigned i = 0; i < 2; i++) {
 		rp_cfg file = config_do_member(h, section, files[i]);
 		if (*h->config->text(h->ctx, file, ""))
-			return modhost_fail_at(h, file, -RP_EINVAL,
-					       "%s is not supported: write the pools into this "
-					       "section",
-					       files[i]);
+			return modhost_refuse(h, file,
+					      "%s is not supported: write the pools into this "
+					      "section",
+					      files[i]);
 	}
 	return 0;
 }
@@ -158,7 +157,7 @@ int32_t plan_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 	p->pools = calloc(n + 1u, sizeof *p->pools);
 	int32_t r = p->pools ? refuse_unsupported(h, section) : modhost_no_memory(h);
 	if (!r && !n)
-		r = modhost_fail_at(h, section, -RP_EINVAL, "invalid config, no pools configured");
+		r = modhost_refuse(h, section, "invalid config, no pools configured");
 	for (uint32_t i = 0; !r && i < n; i++)
 		r = read_pool(h, p, h->config->key(h->ctx, pools, i),
 			      h->config->item(h->ctx, pools, i));

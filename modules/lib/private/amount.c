@@ -23,8 +23,8 @@ static int32_t read_list(const struct modhost *h, rp_cfg node, const char *list,
 			 enum amount_kind kind, struct amount *ret)
 {
 	if (rp_idset_parse(&ret->cpus, list, RP_CPUS_MAX) || rp_ids_empty(rp_ids_of(&ret->cpus)))
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "expected a list of CPUs as in 0-3,8, found \"%s\"", list);
+		return modhost_refuse(h, node, "expected a list of CPUs as in 0-3,8, found \"%s\"",
+				      list);
 	ret->kind = kind;
 	return 0;
 }
@@ -70,9 +70,8 @@ static int32_t read_cgroup(const struct modhost *h, rp_cfg node, const char *nam
 		if (r == -RP_ENOENT)
 			continue;
 		if (r < 0 || rp_ids_empty(rp_ids_of(&ret->cpus)))
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "the cpuset of cgroup \"%s\" is %s", name,
-					       r < 0 ? "not a list of CPUs" : "empty");
+			return modhost_refuse(h, node, "the cpuset of cgroup \"%s\" is %s", name,
+					      r < 0 ? "not a list of CPUs" : "empty");
 		ret->kind = AMOUNT_CPUS;
 		return 0;
 	}
@@ -85,10 +84,10 @@ static int32_t read_quantity(const struct modhost *h, rp_cfg node, const char *t
 	/* "-0" is refused as well, which the range check would not do. */
 	int64_t mcpu = text[0] == '-' ? -1 : h->config->value(h->ctx, node, RP_T_CPU, -1);
 	if (mcpu < 0)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "expected a quantity of CPUs as in 2 or 750m, cpuset:LIST, "
-				       "exclude-cpuset:LIST or cgroup:PATH, found \"%s\"",
-				       text);
+		return modhost_refuse(h, node,
+				      "expected a quantity of CPUs as in 2 or 750m, cpuset:LIST, "
+				      "exclude-cpuset:LIST or cgroup:PATH, found \"%s\"",
+				      text);
 	ret->kind = AMOUNT_QUANTITY;
 	ret->mcpu = mcpu;
 	return 0;
@@ -135,10 +134,10 @@ int32_t amount_read(const struct modhost *h, rp_cfg node, uint32_t takes, struct
 			return r;
 	}
 	if (!(takes & takes_bit(a.kind)))
-		return modhost_fail_at(h, node, -RP_EINVAL, "%s cannot be used here",
-				       a.kind == AMOUNT_QUANTITY ? "a quantity"
-				       : a.kind == AMOUNT_CPUS	 ? "a set of CPUs"
-								 : "exclude-cpuset:");
+		return modhost_refuse(h, node, "%s cannot be used here",
+				      a.kind == AMOUNT_QUANTITY ? "a quantity"
+				      : a.kind == AMOUNT_CPUS	? "a set of CPUs"
+								: "exclude-cpuset:");
 	*ret = a;
 	return 0;
 }

@@ -34,8 +34,7 @@ static int32_t read_cstates(const struct modhost *h, rp_cfg node, struct cpuclas
 	rp_cfg list = section_get(h, node, "disabledCstates");
 	uint32_t n = h->config->count(h->ctx, list);
 	if (n > CPUCLASS_CSTATES_MAX)
-		return modhost_fail_at(h, list, -RP_EINVAL, "more than %u idle states",
-				       CPUCLASS_CSTATES_MAX);
+		return modhost_refuse(h, list, "more than %u idle states", CPUCLASS_CSTATES_MAX);
 	for (uint32_t i = 0; i < n; i++)
 		d->disabled_cstates[i] =
 			h->config->text(h->ctx, h->config->item(h->ctx, list, i), "");
@@ -63,12 +62,11 @@ int32_t cpuclass_read_one(const struct modhost *h, rp_cfg node, const char *name
 		.publish = get_value(h, node, "publishExtendedResource", RP_T_BOOL, 0) == 1,
 	};
 	if (!*d->name || strlen(d->name) >= CPUCLASS_NAME_MAX)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "a CPU class needs a name of at most %u bytes",
-				       CPUCLASS_NAME_MAX - 1);
+		return modhost_refuse(h, node, "a CPU class needs a name of at most %u bytes",
+				      CPUCLASS_NAME_MAX - 1);
 	if (d->min_khz > 0 && d->max_khz > 0 && d->min_khz > d->max_khz)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "CPU class %s: minFreq is higher than maxFreq", d->name);
+		return modhost_refuse(h, node, "CPU class %s: minFreq is higher than maxFreq",
+				      d->name);
 	return read_cstates(h, node, d);
 }
 
@@ -89,41 +87,41 @@ static int32_t check_pct(const struct modhost *h, rp_cfg node, const struct cpuc
 	const struct cpuclass_def *d = &defs->list[defs->n - 1];
 	bool managed = d->pct_high >= 0, associated = d->clos >= 0;
 	if (managed && associated)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "CPU class %s: pctPriority and sstClosID exclude each other",
-				       d->name);
+		return modhost_refuse(h, node,
+				      "CPU class %s: pctPriority and sstClosID exclude each other",
+				      d->name);
 	if ((d->pct_min_khz || d->pct_max_khz) && !managed)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "CPU class %s: pctMinFreq and pctMaxFreq need a pctPriority",
-				       d->name);
+		return modhost_refuse(h, node,
+				      "CPU class %s: pctMinFreq and pctMaxFreq need a pctPriority",
+				      d->name);
 	int64_t min = d->pct_min_khz ? d->pct_min_khz : d->min_khz;
 	int64_t max = d->pct_max_khz ? d->pct_max_khz : d->max_khz;
 	if (managed && min > 0 && max > 0 && min > max)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "CPU class %s: pctMinFreq is higher than pctMaxFreq "
-				       "(defaults: minFreq, maxFreq)",
-				       d->name);
+		return modhost_refuse(h, node,
+				      "CPU class %s: pctMinFreq is higher than pctMaxFreq "
+				      "(defaults: minFreq, maxFreq)",
+				      d->name);
 	if (d->publish && !managed && !associated)
-		return modhost_fail_at(
-			h, node, -RP_EINVAL,
+		return modhost_refuse(
+			h, node,
 			"CPU class %s: publishExtendedResource needs pctPriority or sstClosID",
 			d->name);
 	if (d->publish && !is_resource_name(d->name))
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "CPU class %s: publishExtendedResource needs a name of at "
-				       "most 63 letters, digits and, between them, \".-_\"",
-				       d->name);
+		return modhost_refuse(h, node,
+				      "CPU class %s: publishExtendedResource needs a name of at "
+				      "most 63 letters, digits and, between them, \".-_\"",
+				      d->name);
 	for (uint32_t i = 0; i + 1 < defs->n; i++) {
 		const struct cpuclass_def *o = &defs->list[i];
 		if ((managed && o->clos >= 0) || (associated && o->pct_high >= 0))
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "CPU classes %s and %s mix pctPriority and "
-					       "sstClosID",
-					       o->name, d->name);
+			return modhost_refuse(h, node,
+					      "CPU classes %s and %s mix pctPriority and "
+					      "sstClosID",
+					      o->name, d->name);
 		if (managed && o->pct_high == d->pct_high)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "CPU classes %s and %s have the same pctPriority",
-					       o->name, d->name);
+			return modhost_refuse(h, node,
+					      "CPU classes %s and %s have the same pctPriority",
+					      o->name, d->name);
 	}
 	return 0;
 }
@@ -142,10 +140,10 @@ static int32_t check_uncore(const struct modhost *h, rp_cfg node, const struct c
 		       info.package_id, info.die_id);
 	if (h->work->read_file(h->ctx, path, text, sizeof text) >= 0)
 		return 0;
-	return modhost_fail_at(h, node, -RP_EINVAL,
-			       "CPU class %s has uncore frequencies, but the kernel has no uncore "
-			       "frequency driver loaded",
-			       d->name);
+	return modhost_refuse(h, node,
+			      "CPU class %s has uncore frequencies, but the kernel has no uncore "
+			      "frequency driver loaded",
+			      d->name);
 }
 
 int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_defs *ret)
@@ -155,15 +153,13 @@ int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_d
 	ret->n = 0;
 	ret->turbo_system = strcmp(get_text(h, section, "turboDomain"), "system") == 0;
 	if (n > CPUCLASS_MAX)
-		return modhost_fail_at(h, list, -RP_EINVAL, "more than %u CPU classes",
-				       CPUCLASS_MAX);
+		return modhost_refuse(h, list, "more than %u CPU classes", CPUCLASS_MAX);
 	for (uint32_t i = 0; i < n; i++) {
 		rp_cfg node = h->config->item(h->ctx, list, i);
 		struct cpuclass_def *d = &ret->list[i];
 		int32_t r = cpuclass_read_one(h, node, get_text(h, node, "name"), d);
 		if (!r && cpuclass_find(ret, d->name) != CPUCLASS_NONE)
-			r = modhost_fail_at(h, node, -RP_EINVAL, "two CPU classes are named \"%s\"",
-					    d->name);
+			r = modhost_refuse(h, node, "two CPU classes are named \"%s\"", d->name);
 		ret->n++;
 		if (!r)
 			r = check_pct(h, node, ret);
@@ -211,8 +207,7 @@ static int32_t add_old(const struct modhost *h, rp_cfg node, const char *name,
 		return 0;
 	}
 	if (defs->n == CPUCLASS_MAX)
-		return modhost_fail_at(h, node, -RP_EINVAL, "more than %u CPU classes",
-				       CPUCLASS_MAX);
+		return modhost_refuse(h, node, "more than %u CPU classes", CPUCLASS_MAX);
 	defs->list[defs->n++] = d;
 	return check_uncore(h, node, &d);
 }

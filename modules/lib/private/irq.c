@@ -139,8 +139,8 @@ int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp
 	int32_t r = texts_read(h, memory, list, 0, ret);
 	for (uint32_t i = 0; !r && i < ret->n; i++) {
 		if (!glob_valid(ret->list[i]))
-			r = modhost_fail_at(h, h->config->item(h->ctx, list, i), -RP_EINVAL,
-					    "\"%.64s\" is not a valid pattern", ret->list[i]);
+			r = modhost_refuse(h, h->config->item(h->ctx, list, i),
+					   "\"%.64s\" is not a valid pattern", ret->list[i]);
 		all = all || strcmp(ret->list[i], "*") == 0;
 	}
 	if (all)

@@ -40,14 +40,14 @@ static int32_t isolation_read_slices(const struct modhost *h, rp_cfg section,
 		const char *name = h->config->text(h->ctx, item, "");
 		size_t len = strlen(name);
 		if (i == ISOLATION_SLICES_MAX)
-			return modhost_fail_at(h, item, -RP_EINVAL, "more than %u cgroups",
-					       ISOLATION_SLICES_MAX);
+			return modhost_refuse(h, item, "more than %u cgroups",
+					      ISOLATION_SLICES_MAX);
 		if (!len || len >= ISOLATION_SLICE_MAX || *name == '.' || strchr(name, '/') ||
 		    strncmp(name, "kubepods", 8) == 0)
-			return modhost_fail_at(h, item, -RP_EINVAL,
-					       "\"%.64s\" is no cgroup of the host below the root: "
-					       "expected a name such as system.slice",
-					       name);
+			return modhost_refuse(h, item,
+					      "\"%.64s\" is no cgroup of the host below the root: "
+					      "expected a name such as system.slice",
+					      name);
 		memcpy(k->slices[k->n_slices++], name, len + 1);
 	}
 	return 0;

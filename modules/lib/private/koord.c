@@ -268,9 +268,8 @@ int32_t koord_interval(const struct modhost *h, rp_cfg section, uint64_t *ret_ms
 {
 	rp_cfg node = section_get(h, section, "interval");
 	*ret_ms = (uint64_t)h->config->value(h->ctx, node, RP_T_DURATION, 1000);
-	return *ret_ms >= 100 && *ret_ms <= 60000
-		       ? 0
-		       : modhost_fail_at(h, node, -RP_EINVAL, "expected 100ms to 1m");
+	return *ret_ms >= 100 && *ret_ms <= 60000 ? 0
+						  : modhost_refuse(h, node, "expected 100ms to 1m");
 }
 
 int32_t koord_needs_v2(const struct modhost *h)

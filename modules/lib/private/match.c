@@ -193,14 +193,12 @@ static int32_t check_values(const struct modhost *h, rp_cfg node, const char *wh
 {
 	int32_t wanted = operators[e->op].n_values;
 	if (wanted >= 0 && e->values.n != (uint32_t)wanted)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "%s: operator %s takes %d values, found %u", what,
-				       operators[e->op].name, wanted, e->values.n);
+		return modhost_refuse(h, node, "%s: operator %s takes %d values, found %u", what,
+				      operators[e->op].name, wanted, e->values.n);
 	for (uint32_t i = 0; operators[e->op].op == OP_MATCHES && i < e->values.n; i++)
 		if (!glob_valid(e->values.list[i]))
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "%s: \"%.64s\" is not a valid pattern", what,
-					       e->values.list[i]);
+			return modhost_refuse(h, node, "%s: \"%.64s\" is not a valid pattern", what,
+					      e->values.list[i]);
 	return 0;
 }
 
@@ -209,29 +207,27 @@ int32_t match_read_one(const struct modhost *h, struct blocks *memory, rp_cfg no
 {
 	uint32_t op = 0;
 	if (h->config->kind(h->ctx, node) != RP_NODE_MAP)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "%s: an expression needs key, operator and values", what);
+		return modhost_refuse(h, node, "%s: an expression needs key, operator and values",
+				      what);
 	const char *name = section_text(h, node, "operator", "");
 	ret->key = section_text(h, node, "key", "");
 	while (op < N_OPERATORS && strcmp(operators[op].name, name) != 0)
 		op++;
 	if (op == N_OPERATORS)
-		return modhost_fail_at(h, node, -RP_EINVAL, "%s: unknown operator \"%.64s\"", what,
-				       name);
+		return modhost_refuse(h, node, "%s: unknown operator \"%.64s\"", what, name);
 	ret->op = op;
 	rp_cfg values = section_get(h, node, "values");
 	uint32_t kind = h->config->kind(h->ctx, values);
 	if (values && kind != RP_NODE_LIST && kind != RP_NODE_NULL)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "%s: the values of an expression must be a list", what);
+		return modhost_refuse(h, node, "%s: the values of an expression must be a list",
+				      what);
 	int32_t r = texts_read(h, memory, values, 0, &ret->values);
 	if (!r)
 		r = check_values(h, node, what, ret);
 	if (r || operators[op].op == OP_ALWAYS)
 		return r;
 	const char *wrong = check_key(ret->key);
-	return wrong ? modhost_fail_at(h, node, -RP_EINVAL, "%s: bad key \"%.64s\": %s", what,
-				       ret->key, wrong)
+	return wrong ? modhost_refuse(h, node, "%s: bad key \"%.64s\": %s", what, ret->key, wrong)
 		     : 0;
 }
 

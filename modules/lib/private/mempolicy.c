@@ -70,9 +70,8 @@ static int32_t read_flags(const struct modhost *h, rp_cfg list, struct mempolicy
 		const char *text = h->config->text(h->ctx, node, "");
 		const struct mempolicy_word *w = mempolicy_word(mempolicy_flags, text);
 		if (!w)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "memory policy %s: unknown flag \"%.64s\"", p->name,
-					       text);
+			return modhost_refuse(h, node, "memory policy %s: unknown flag \"%.64s\"",
+					      p->name, text);
 		if (bits & w->value)
 			continue;
 		bits |= w->value;
@@ -83,8 +82,8 @@ static int32_t read_flags(const struct modhost *h, rp_cfg list, struct mempolicy
 	bool over_nodes = p->mode != MODE_DEFAULT && p->mode != MODE_LOCAL;
 	if ((bits && !over_nodes) || (bits & FLAG_STATIC && bits & FLAG_RELATIVE) ||
 	    (bits & FLAG_BALANCING && p->mode != MODE_BIND))
-		return modhost_fail_at(
-			h, list, -RP_EINVAL,
+		return modhost_refuse(
+			h, list,
 			"memory policy %s: the kernel does not accept the flags %s with this mode",
 			p->name, p->flags);
 	return 0;
@@ -111,8 +110,8 @@ static int32_t read_nodes(const struct modhost *h, rp_cfg node, struct mempolicy
 	if (strlen(text) < MEMPOLICY_NODES_MAX && !rp_idset_parse(&set, text, RP_NODES_MAX) &&
 	    !rp_ids_empty(rp_ids_of(&set)))
 		return 0;
-	return modhost_fail_at(
-		h, node, -RP_EINVAL,
+	return modhost_refuse(
+		h, node,
 		"memory policy %s: \"%.64s\" is neither a named set of nodes nor a list of nodes",
 		p->name, text);
 }
@@ -123,8 +122,8 @@ static int32_t read_one(const struct modhost *h, rp_cfg node, struct mempolicy *
 	const char *mode = section_text(h, node, "mode", "");
 	const struct mempolicy_word *w = mempolicy_word(mempolicy_modes, mode);
 	if (!w)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "memory policy %s: unknown mode \"%.64s\"", p->name, mode);
+		return modhost_refuse(h, node, "memory policy %s: unknown mode \"%.64s\"", p->name,
+				      mode);
 	p->mode = w->value;
 	int32_t r = read_nodes(h, section_get(h, node, "nodes"), p);
 	return r ? r : read_flags(h, section_get(h, node, "flags"), p);
@@ -146,8 +145,8 @@ int32_t mempolicy_read(const struct modhost *h, struct blocks *memory, rp_cfg se
 		if (r)
 			return r;
 		if (mempolicy_find(ret, p->name) != MEMPOLICY_NONE)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "two memory policies are named \"%s\"", p->name);
+			return modhost_refuse(h, node, "two memory policies are named \"%s\"",
+					      p->name);
 	}
 	return 0;
 }

@@ -64,9 +64,9 @@ static int32_t add_flags(const struct modhost *h, rp_cfg list, struct schedclass
 		const char *text = h->config->text(h->ctx, node, "");
 		const struct word *w = find_word(flags, text);
 		if (!w)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "scheduling class %s: unknown flag \"%.64s\"",
-					       c->name, text);
+			return modhost_refuse(h, node,
+					      "scheduling class %s: unknown flag \"%.64s\"",
+					      c->name, text);
 		bits |= w->value;
 	}
 	if (bits)
@@ -105,8 +105,8 @@ int32_t schedclass_read(const struct modhost *h, struct blocks *memory, rp_cfg s
 		if (r)
 			return r;
 		if (schedclass_find(ret, c->name) != SCHEDCLASS_NONE)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "two scheduling classes are named \"%s\"", c->name);
+			return modhost_refuse(h, node, "two scheduling classes are named \"%s\"",
+					      c->name);
 	}
 	return 0;
 }
