@@ -45,13 +45,6 @@ static uint32_t memalloc_start(struct memalloc *m)
 	return m->n_journal;
 }
 
-static int stop_failed(struct memalloc *m, uint32_t n_journal, int r)
-{
-	memalloc_undo(m, n_journal);
-	m->n_moves = 0;
-	return r;
-}
-
 static void memalloc_stop(struct memalloc *m)
 {
 	m->version++;
@@ -100,6 +93,23 @@ static int list_moves(struct memalloc *m, uint32_t n_journal, const struct reque
 		m->moves[i] = (struct memalloc_move){m->moved[i]->is.id,
 						     memalloc_visible(m, m->moved[i])};
 	m->n_moves = n;
+	return 0;
+}
+
+/* Ends an operation on a request with the result r: lists the moves and stores the zone, or undoes
+ * the operation. Returns 0 or the error. */
+static int memalloc_end(struct memalloc *m, uint32_t n_journal, const struct request *req, int r,
+			memalloc_mask *ret_zone)
+{
+	if (!r)
+		r = list_moves(m, n_journal, req);
+	if (r) {
+		memalloc_undo(m, n_journal);
+		m->n_moves = 0;
+		return r;
+	}
+	*ret_zone = memalloc_visible(m, req);
+	memalloc_stop(m);
 	return 0;
 }
 
@@ -176,7 +186,8 @@ int memalloc_offer(struct memalloc *m, const struct memalloc_request *is,
 		r = memalloc_add(m, is, &req);
 		if (!r)
 			nodes = req->zone->nodes;
-		(void)stop_failed(m, mark, 0);
+		memalloc_undo(m, mark);
+		m->n_moves = 0;
 	}
 	if (!r)
 		*ret = (struct memalloc_offer){*is, nodes & m->with_memory, m->version};
@@ -191,14 +202,9 @@ int memalloc_allocate(struct memalloc *m, const struct memalloc_request *is,
 	int r = check_new(m, is);
 	if (!r)
 		r = memalloc_add(m, is, &req);
-	if (!r)
-		r = list_moves(m, mark, req);
-	if (r)
-		return stop_failed(m, mark, r);
-	m->next_age++;
-	*ret_zone = memalloc_visible(m, req);
-	memalloc_stop(m);
-	return 0;
+	r = memalloc_end(m, mark, req, r, ret_zone);
+	m->next_age += !r;
+	return r;
 }
 
 int memalloc_commit(struct memalloc *m, const struct memalloc_offer *offer, memalloc_mask *ret_zone)
@@ -209,29 +215,6 @@ int memalloc_commit(struct memalloc *m, const struct memalloc_offer *offer, mema
 	}
 	/* The state is unchanged since the offer, so the result is the same. */
 	return memalloc_allocate(m, &offer->request, ret_zone);
-}
-
-int memalloc_replace(struct memalloc *m, const struct memalloc_request *is, memalloc_mask *ret_zone)
-{
-	uint32_t mark = memalloc_start(m);
-	struct request *req = memalloc_find(m, is->id);
-	int r = req ? memalloc_check(m, is)
-		    : memalloc_fail(m, -RP_ENOENT, "no request with this id");
-	if (!r && memalloc_reserve_journal(m, 1))
-		r = memalloc_fail(m, -RP_ENOMEM, "out of memory");
-	if (r)
-		return r;
-	(void)memalloc_note(m, req);
-	memalloc_unassign(m, req);
-	req->is = *is;
-	r = memalloc_do_place(m, req);
-	if (!r)
-		r = list_moves(m, mark, req);
-	if (r)
-		return stop_failed(m, mark, r);
-	*ret_zone = memalloc_visible(m, req);
-	memalloc_stop(m);
-	return 0;
 }
 
 /* Assigns a request without a zone to its new place, or to that and its old zone together if the
@@ -252,13 +235,15 @@ static int memalloc_do_follow(struct memalloc *m, struct request *req, memalloc_
 	return nodes == was ? 0 : memalloc_resolve(m, nodes);
 }
 
-int memalloc_follow(struct memalloc *m, const struct memalloc_request *is, memalloc_mask *ret_zone)
+/* Places a request again. follows: the request has its old size, and its pages may stay. */
+static int place_again(struct memalloc *m, const struct memalloc_request *is, bool follows,
+		       memalloc_mask *ret_zone)
 {
 	uint32_t mark = memalloc_start(m);
 	struct request *req = memalloc_find(m, is->id);
 	int r = req ? memalloc_check(m, is)
 		    : memalloc_fail(m, -RP_ENOENT, "no request with this id");
-	if (!r && is->size != req->is.size)
+	if (!r && follows && is->size != req->is.size)
 		r = memalloc_fail(m, -RP_EINVAL, "the size of the request has changed");
 	if (!r && memalloc_reserve_journal(m, 1))
 		r = memalloc_fail(m, -RP_ENOMEM, "out of memory");
@@ -268,14 +253,18 @@ int memalloc_follow(struct memalloc *m, const struct memalloc_request *is, memal
 	(void)memalloc_note(m, req);
 	memalloc_unassign(m, req);
 	req->is = *is;
-	r = memalloc_do_follow(m, req, was);
-	if (!r)
-		r = list_moves(m, mark, req);
-	if (r)
-		return stop_failed(m, mark, r);
-	*ret_zone = memalloc_visible(m, req);
-	memalloc_stop(m);
-	return 0;
+	r = follows ? memalloc_do_follow(m, req, was) : memalloc_do_place(m, req);
+	return memalloc_end(m, mark, req, r, ret_zone);
+}
+
+int memalloc_replace(struct memalloc *m, const struct memalloc_request *is, memalloc_mask *ret_zone)
+{
+	return place_again(m, is, false, ret_zone);
+}
+
+int memalloc_follow(struct memalloc *m, const struct memalloc_request *is, memalloc_mask *ret_zone)
+{
+	return place_again(m, is, true, ret_zone);
 }
 
 /* Moves a request to a larger zone. */
@@ -317,13 +306,7 @@ int memalloc_extend(struct memalloc *m, uint64_t id, memalloc_mask nodes, uint32
 		return memalloc_fail(m, -RP_ENOSPC,
 				     "no further nodes with the requested kinds of memory");
 	int r = memalloc_enlarge(m, req, zone | more, new_types);
-	if (!r)
-		r = list_moves(m, mark, req);
-	if (r)
-		return stop_failed(m, mark, r);
-	*ret_zone = memalloc_visible(m, req);
-	memalloc_stop(m);
-	return 0;
+	return memalloc_end(m, mark, req, r, ret_zone);
 }
 
 int memalloc_release(struct memalloc *m, uint64_t id)
