@@ -60,11 +60,9 @@
 #include "core/lib/util/privileges.h"
 
 #define LOG_SOURCE "nri-rp-agent"
-#define EXIT_USAGE 2
 
 struct agent {
 	struct loop *loop;
-	struct loop_signal *signals[2];
 	struct podres *podres;
 	struct link *link;
 	struct link *bridge; /* link to nri-rp-bridge; NULL: there is no bridge */
@@ -167,15 +165,10 @@ static int agent_start(struct agent *a, const struct options *o, struct err *err
 {
 	static const int signos[] = {SIGTERM, SIGINT};
 	a->loop = loop_new();
-	if (!a->loop)
-		return err_errno(err, -ENOMEM, "start");
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN); /* no configuration to reload */
-	for (unsigned i = 0; i < sizeof signos / sizeof *signos; i++) {
-		a->signals[i] = loop_signal_new(a->loop, signos[i], on_signal, a);
-		if (!a->signals[i])
-			return err_errno(err, -ENOMEM, "start");
-	}
+	if (!a->loop || loop_take_signals(a->loop, signos, 2, on_signal, a))
+		return err_errno(err, -ENOMEM, "start");
 	int r = podres_new(a->loop, o->kubelet_socket, &a->podres, err);
 	if (!r)
 		r = link_new(a->loop, "nri-rpd", o->daemon_socket, a->podres, &a->link, err);
@@ -210,9 +203,6 @@ static void agent_stop(struct agent *a)
 	a->cluster = cluster_free(a->cluster);
 	a->pods = pod_feed_free(a->pods);
 	a->podres = podres_free(a->podres);
-	for (unsigned i = 0; i < sizeof a->signals / sizeof *a->signals; i++)
-		if (a->signals[i])
-			loop_signal_free(a->signals[i]);
 	a->loop = loop_free(a->loop);
 }
 
@@ -222,14 +212,9 @@ int main(int argc, char **argv)
 	struct options o;
 	struct err err = ERR_INIT;
 	log_init("nri-rp-agent");
-	switch (options_parse(argc, argv, &o)) {
-	case OPTIONS_DONE:
-		return EXIT_SUCCESS;
-	case OPTIONS_WRONG:
-		return EXIT_USAGE;
-	default:
-		break;
-	}
+	enum options_result parsed = options_parse(argc, argv, &o);
+	if (parsed != OPTIONS_RUN)
+		return parsed;
 	(void)umask(0077);
 	log_set_level(o.log_level);
 	log_info("nri-rp-agent %s", NRI_RP_VERSION);

@@ -50,11 +50,9 @@
 #include "core/lib/util/str.h"
 
 #define LOG_SOURCE "bridge"
-#define EXIT_USAGE 2
 
 struct bridge {
 	struct loop *loop;
-	struct loop_signal *signals[2];
 	struct sd *sd;
 	struct upstream *runtime, *image; /* image NULL: same as runtime */
 	struct events *events;
@@ -76,16 +74,10 @@ static int start_loop(struct bridge *b, struct err *err)
 {
 	static const int signos[] = {SIGTERM, SIGINT};
 	b->loop = loop_new();
-	if (!b->loop)
-		return err_errno(err, -ENOMEM, "start");
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN); /* no configuration to reload */
-	for (unsigned i = 0; i < sizeof signos / sizeof *signos; i++) {
-		b->signals[i] = loop_signal_new(b->loop, signos[i], on_signal, b);
-		if (!b->signals[i])
-			return err_errno(err, -ENOMEM, "start");
-	}
-	b->sd = sd_new(b->loop);
+	if (b->loop && !loop_take_signals(b->loop, signos, 2, on_signal, b))
+		b->sd = sd_new(b->loop);
 	return b->sd ? 0 : err_errno(err, -ENOMEM, "start");
 }
 
@@ -160,9 +152,6 @@ static void bridge_stop(struct bridge *b)
 	b->runtime = upstream_free(b->runtime);
 	b->intercept = intercept_free(b->intercept);
 	b->events = events_free(b->events);
-	for (unsigned i = 0; i < sizeof b->signals / sizeof *b->signals; i++)
-		if (b->signals[i])
-			loop_signal_free(b->signals[i]);
 	b->sd = sd_free(b->sd);
 	b->loop = loop_free(b->loop);
 }
@@ -173,14 +162,9 @@ int main(int argc, char **argv)
 	struct options o;
 	struct err err = ERR_INIT;
 	log_init("nri-rp-bridge");
-	switch (options_parse(argc, argv, &o)) {
-	case OPTIONS_DONE:
-		return EXIT_SUCCESS;
-	case OPTIONS_WRONG:
-		return EXIT_USAGE;
-	default:
-		break;
-	}
+	enum options_result parsed = options_parse(argc, argv, &o);
+	if (parsed != OPTIONS_RUN)
+		return parsed;
 	(void)umask(0077);
 	log_set_level(o.log_level);
 	log_info("nri-rp-bridge %s", NRI_RP_VERSION);

@@ -23,7 +23,6 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 
-#define EXIT_USAGE 2
 #define FAST_MS 10000u
 #define SLOW_MS 120000u
 #define OUTPUT_MAX (8u << 20)
@@ -495,7 +494,7 @@ static int modcheck_start(struct options *o, int argc, char **argv)
 {
 	enum options_result r = cmdline_parse(&line, argc, argv, o);
 	if (r != OPTIONS_RUN)
-		return r == OPTIONS_DONE ? EXIT_SUCCESS : EXIT_USAGE;
+		return r;
 	if (o->list) {
 		list_all();
 		return EXIT_SUCCESS;

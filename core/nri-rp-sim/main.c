@@ -14,8 +14,6 @@
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
 
-#define EXIT_USAGE 2
-
 static int sim_usage(const char *what)
 {
 	(void)fprintf(stderr, "nri-rp-sim: %s\nTry 'nri-rp-sim --help'.\n", what);
@@ -150,7 +148,7 @@ int main(int argc, char **argv)
 	log_init("nri-rp-sim");
 	enum options_result r = cmdline_parse(&line, argc, argv, &options);
 	if (r != OPTIONS_RUN)
-		return r == OPTIONS_DONE ? EXIT_SUCCESS : EXIT_USAGE;
+		return r;
 	int n = argc - optind;
 	const char *command = n ? argv[optind] : "";
 	(void)signal(SIGPIPE, SIG_IGN);

@@ -144,6 +144,7 @@ static int make_work(struct sim *s, struct err *err)
 
 int sim_new(const struct sim_options *options, struct sim **ret, struct err *err)
 {
+	static const int signos[] = {SIGINT, SIGTERM};
 	struct sim *s = calloc(1, sizeof *s);
 	if (!s)
 		return err_errno(err, -ENOMEM, "simulation");
@@ -153,11 +154,10 @@ int sim_new(const struct sim_options *options, struct sim **ret, struct err *err
 	s->registration_timeout_ms = REGISTRATION_TIMEOUT_MS;
 	s->loop = loop_new();
 	s->wait_timer = s->loop ? loop_timer_new(s->loop, wait_is_over, s) : NULL;
-	s->interrupts[0] = s->loop ? loop_signal_new(s->loop, SIGINT, on_interrupt, s) : NULL;
-	s->interrupts[1] = s->loop ? loop_signal_new(s->loop, SIGTERM, on_interrupt, s) : NULL;
 	s->updates = json_array();
 	s->problems = json_array();
-	int r = s->wait_timer && s->interrupts[0] && s->interrupts[1] && s->updates && s->problems
+	int r = s->wait_timer && s->updates && s->problems &&
+				!loop_take_signals(s->loop, signos, 2, on_interrupt, s)
 			? 0
 			: err_errno(err, -ENOMEM, "simulation");
 	if (!r)
@@ -188,9 +188,6 @@ struct sim *sim_free(struct sim *s)
 	json_decref(s->updates);
 	json_decref(s->problems);
 	loop_timer_free(s->wait_timer);
-	for (unsigned i = 0; i < 2; i++)
-		if (s->interrupts[i])
-			loop_signal_free(s->interrupts[i]);
 	loop_free(s->loop);
 	if (s->remove_work)
 		remove_tree(AT_FDCWD, s->work, 0);

@@ -136,7 +136,6 @@ struct sim {
 	struct loop *loop;
 	struct loop_timer *wait_timer;
 	bool wait_over;
-	struct loop_signal *interrupts[2];
 	bool interrupted; /* the user has interrupted the simulation; all waits end */
 
 	char work[PATH_MAX], root[PATH_MAX], socket[PATH_MAX], state[PATH_MAX], control[PATH_MAX];

@@ -35,7 +35,6 @@
 #include "core/nri-rpd/pipeline/observe/status.h"
 
 #define LOG_SOURCE "nri-rpd"
-#define EXIT_USAGE 2
 #define EXIT_CONFIG 78
 #define SPEED_SELECT "/dev/isst_interface"
 /* time after which readiness is reported to systemd, synchronized or not */
@@ -53,7 +52,6 @@ struct daemon {
 	struct metrics *metrics;
 	struct map *map; /* live map; NULL: out of memory, or not created yet */
 	struct collector *collector;
-	struct loop_signal *signals[6];
 	struct loop_timer *ready_anyway;
 	char run_dir[CACHE_PATH_MAX]; /* folder of the option --control-socket */
 	bool waits_longer; /* the daemon waits longer for a runtime that exists */
@@ -343,18 +341,6 @@ static int inherited_fd(struct err *err)
 	return r ? r : (int)fd;
 }
 
-static int start_signals(struct daemon *d)
-{
-	static const int signos[] = {SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
-	(void)signal(SIGPIPE, SIG_IGN);
-	for (unsigned i = 0; i < sizeof signos / sizeof *signos; i++) {
-		d->signals[i] = loop_signal_new(d->loop, signos[i], on_signal, d);
-		if (!d->signals[i])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int start_front_end(struct daemon *d, struct err *err)
 {
 	const struct conf_core *core = conf_core(pipeline_conf(d->pipeline));
@@ -385,10 +371,13 @@ static void start_onlookers(struct daemon *d)
 
 static int rpd_start(struct daemon *d, struct err *err)
 {
+	static const int signos[] = {SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+	(void)signal(SIGPIPE, SIG_IGN);
 	d->loop = loop_new();
 	d->sd = d->loop ? sd_new(d->loop) : NULL;
 	d->ready_anyway = d->loop ? loop_timer_new(d->loop, ready_anyway, d) : NULL;
-	if (!d->sd || !d->ready_anyway || start_signals(d))
+	if (!d->sd || !d->ready_anyway ||
+	    loop_take_signals(d->loop, signos, sizeof signos / sizeof *signos, on_signal, d))
 		return err_errno(err, -ENOMEM, "start");
 	const struct pipeline_config config = pipeline_config_of(d);
 	int r = pipeline_new(&config, &d->pipeline, err);
@@ -414,9 +403,6 @@ static int rpd_stop(struct daemon *d, int status)
 	d->pipeline = pipeline_free(d->pipeline);
 	if (d->pipeline)
 		_exit(status);
-	for (unsigned i = 0; i < sizeof d->signals / sizeof *d->signals; i++)
-		if (d->signals[i])
-			loop_signal_free(d->signals[i]);
 	loop_timer_free(d->ready_anyway);
 	d->sd = sd_free(d->sd);
 	d->loop = loop_free(d->loop);
@@ -471,14 +457,9 @@ int main(int argc, char **argv)
 	struct err err = ERR_INIT;
 	enum log_level level;
 	log_init("nri-rpd");
-	switch (options_parse(argc, argv, &d.options)) {
-	case OPTIONS_DONE:
-		return EXIT_SUCCESS;
-	case OPTIONS_WRONG:
-		return EXIT_USAGE;
-	default:
-		break;
-	}
+	enum options_result parsed = options_parse(argc, argv, &d.options);
+	if (parsed != OPTIONS_RUN)
+		return parsed;
 	(void)umask(0077); /* files for other users get their mode explicitly */
 	if (d.options.log_level && log_level_from_name(d.options.log_level, &level) == 0)
 		log_set_level(level);

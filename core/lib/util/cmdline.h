@@ -48,7 +48,10 @@ struct cmdline {
 	bool words; /* arguments other than options are allowed: argv from optind on */
 };
 
-enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
+#define EXIT_USAGE 2
+
+/* OPTIONS_RUN, or the exit status of a program that has nothing more to do. */
+enum options_result { OPTIONS_RUN = -1, OPTIONS_DONE = 0, OPTIONS_WRONG = EXIT_USAGE };
 
 /* Parses the command line. OPTIONS_DONE: help or version was printed. OPTIONS_WRONG: an error was
  * printed. */

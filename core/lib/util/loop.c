@@ -29,6 +29,7 @@ struct loop {
 	int wake_fd; /* an eventfd, readable while posts are queued */
 	bool stopped, abandoned;
 	sigset_t blocked; /* signals blocked by loop_signal_new */
+	struct loop_signal *taken; /* signals of loop_take_signals */
 	struct event wake, deferral;
 	struct task_queue deferred;
 	pthread_mutex_t lock; /* protects `posted` */
@@ -56,6 +57,7 @@ struct loop_signal {
 	struct loop *loop;
 	int fd, signo;
 	bool was_blocked;
+	struct loop_signal *next; /* next of loop.taken */
 	void (*fn)(int signo, void *arg);
 	void *arg;
 };
@@ -261,6 +263,11 @@ struct loop *loop_free(struct loop *loop)
 		return NULL;
 	queue_drop_calls(&loop->posted);
 	queue_drop_calls(&loop->deferred);
+	while (loop->taken) {
+		struct loop_signal *s = loop->taken;
+		loop->taken = s->next;
+		loop_signal_free(s);
+	}
 	if (loop->base)
 		event_base_free(loop->base);
 	if (loop->wake_fd >= 0)
@@ -468,6 +475,19 @@ struct loop_signal *loop_signal_free(struct loop_signal *s)
 	}
 	free(s);
 	return NULL;
+}
+
+int loop_take_signals(struct loop *loop, const int *signos, unsigned n,
+		      void (*fn)(int signo, void *arg), void *arg)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct loop_signal *s = loop_signal_new(loop, signos[i], fn, arg);
+		if (!s)
+			return -ENOMEM;
+		s->next = loop->taken;
+		loop->taken = s;
+	}
+	return 0;
 }
 
 uint64_t thread_cpu_ns(void)

@@ -46,6 +46,9 @@ struct loop_timer *loop_timer_free(struct loop_timer *t);
 struct loop_signal *loop_signal_new(struct loop *loop, int signo, void (*fn)(int signo, void *arg),
 				    void *arg);
 struct loop_signal *loop_signal_free(struct loop_signal *s);
+/* Receives `n` signals like loop_signal_new() until the loop is freed. -ENOMEM. */
+int loop_take_signals(struct loop *loop, const int *signos, unsigned n,
+		      void (*fn)(int signo, void *arg), void *arg);
 
 /* Runs fn soon on the loop's thread, in order of posting. [any thread] */
 int loop_post(struct loop *loop, void (*fn)(void *arg), void *arg);
