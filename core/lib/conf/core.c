@@ -246,7 +246,7 @@ static const struct core_row {
 		     "agent's own, whose objects precede theirs; as [kube-system]. The agent needs "
 		     "the rights to read them and to patch their status there."),
 	ROW("agent.namespaces[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
-	    .doc = "A section or key."),
+	    .doc = "A namespace."),
 	BOUND(agent.node_condition, "agent.nodeCondition", RP_T_BOOL, "true",
 	      .doc = "With agent.cluster: keep the condition NRIResourcePolicyReady of the Node."),
 	ROW("agent.nodeResourceTopology", RP_T_BOOL, NULL,
