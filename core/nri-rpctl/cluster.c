@@ -119,9 +119,7 @@ static json_t *cluster_row(const json_t *node, const json_t *policies)
 
 static void cluster_show_count(struct table *t, int64_t n)
 {
-	char text[UNIT_MAX];
-	(void)snprintf(text, sizeof text, "%" PRId64, n);
-	table_add(t, n ? YELLOW : PLAIN, text);
+	table_addf(t, n ? YELLOW : PLAIN, "%" PRId64, n);
 }
 
 static void show_cluster(struct out *o, const json_t *rows)

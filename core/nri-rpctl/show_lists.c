@@ -24,9 +24,7 @@ static const char *amount_bytes(int64_t bytes, char buf[UNIT_MAX])
 /* Adds the beginning of an id, as other tools show it; explain accepts it. */
 static void add_id(struct table *t, const json_t *o)
 {
-	char text[ID_LENGTH + 1];
-	(void)snprintf(text, sizeof text, "%s", js(o, "id"));
-	table_add(t, DIM, text);
+	table_addf(t, DIM, "%.*s", (int)ID_LENGTH, js(o, "id"));
 }
 
 void show_claims(struct out *o, const json_t *doc)
@@ -56,7 +54,7 @@ void show_claims(struct out *o, const json_t *doc)
 		table_add(t, PLAIN, js(p, "cpus"));
 		table_add(t, PLAIN, js(p, "mems"));
 		table_add(t, PLAIN, amount_bytes(ji(p, "memory"), text));
-		table_add(t, PLAIN, *names ? names : "-");
+		table_add(t, PLAIN, names);
 	}
 	table_end(t, o);
 	if (!json_array_size(doc))
@@ -86,10 +84,9 @@ void show_pods(struct out *o, const json_t *doc)
 		table_add(t, PLAIN, js(p, "name"));
 		table_add(t, PLAIN, js(p, "qos"));
 		if (live == n)
-			(void)snprintf(text, sizeof text, "%" PRId64, n);
+			table_addf(t, PLAIN, "%" PRId64, n);
 		else
-			(void)snprintf(text, sizeof text, "%" PRId64 "/%" PRId64, live, n);
-		table_add(t, PLAIN, text);
+			table_addf(t, PLAIN, "%" PRId64 "/%" PRId64, live, n);
 		table_add(t, PLAIN, amount_cpu(ji(p, "cpu_request_milli"), text));
 		table_add(t, PLAIN, amount_bytes(ji(p, "memory_request"), text));
 		if (jb(p, "stopped"))
@@ -208,51 +205,40 @@ void show_containers(struct out *o, const json_t *doc, bool wide)
 
 static void show_identity(struct out *o, const json_t *c)
 {
-	char text[256];
 	out_heading(o, js(c, "full_name"));
-	(void)snprintf(text, sizeof text, "%s, %s", js(c, "state"), js(c, "qos"));
-	out_field(o, "State", text);
+	out_fieldf(o, "State", "%s, %s", js(c, "state"), js(c, "qos"));
 	out_field(o, "ID", js(c, "id"));
 	if (*js(c, "cgroup"))
 		out_field(o, "Cgroup", js(c, "cgroup"));
-	if (*js(c, "degraded")) {
-		out_styled(o, YELLOW, "Degraded      ");
-		out_wrap(o, js(c, "degraded"), 14, 14);
-		out_put(o, "\n");
-	}
+	if (*js(c, "degraded"))
+		out_item(o, YELLOW, "Degraded      ", js(c, "degraded"), 14);
 }
 
 static void show_needs(struct out *o, const json_t *c)
 {
 	const json_t *w = json_object_get(c, "wanted"), *flag;
-	char a[UNIT_MAX], b[UNIT_MAX], text[160];
+	char a[UNIT_MAX], b[UNIT_MAX];
 	bool estimated = false;
 	size_t i;
 	json_array_foreach(json_object_get(c, "flags"), i, flag) estimated =
 		estimated || str_eq(json_string_value(flag), "memory-estimated");
-	(void)snprintf(text, sizeof text, "request %s, limit %s",
-		       amount_cpu(ji(w, "cpu_request_milli"), a),
-		       amount_cpu(ji(w, "cpu_limit_milli"), b));
-	out_field(o, "CPU", text);
-	(void)snprintf(text, sizeof text, "request %s%s, limit %s",
-		       amount_bytes(ji(w, "memory_request"), a),
-		       estimated ? " (estimated from its OOM score)" : "",
-		       amount_bytes(ji(w, "memory_limit"), b));
-	out_field(o, "Memory", text);
+	out_fieldf(o, "CPU", "request %s, limit %s", amount_cpu(ji(w, "cpu_request_milli"), a),
+		   amount_cpu(ji(w, "cpu_limit_milli"), b));
+	out_fieldf(o, "Memory", "request %s%s, limit %s", amount_bytes(ji(w, "memory_request"), a),
+		   estimated ? " (estimated from its OOM score)" : "",
+		   amount_bytes(ji(w, "memory_limit"), b));
 	if (!*js(c, "adjustment"))
 		return;
 	w = json_object_get(c, "decided_for");
-	(void)snprintf(text, sizeof text, "%.60s: CPU request %s, memory request %s",
-		       js(c, "adjustment"), amount_cpu(ji(w, "cpu_request_milli"), a),
-		       amount_bytes(ji(w, "memory_request"), b));
-	out_field(o, "Adjusted by", text);
+	out_fieldf(o, "Adjusted by", "%.60s: CPU request %s, memory request %s",
+		   js(c, "adjustment"), amount_cpu(ji(w, "cpu_request_milli"), a),
+		   amount_bytes(ji(w, "memory_request"), b));
 	if (!ji(c, "toptier_limit"))
 		return;
-	(void)snprintf(text, sizeof text, "at most %s%s", amount_bytes(ji(c, "toptier_limit"), a),
-		       jb(c, "toptier_written")
-			       ? ""
-			       : ", not applied: the controller memory is not running");
-	out_field(o, "Top tier", text);
+	out_fieldf(o, "Top tier", "at most %s%s", amount_bytes(ji(c, "toptier_limit"), a),
+		   jb(c, "toptier_written")
+			   ? ""
+			   : ", not applied: the controller memory is not running");
 }
 
 static void show_placement(struct out *o, const json_t *c)
@@ -349,10 +335,8 @@ static void add_value(struct table *t, const char *name, const json_t *v)
 	int64_t n = json_integer_value(v);
 	if (str_eq(name, "memory_limit"))
 		table_add(t, PLAIN, unit_bytes((uint64_t)n, text));
-	else {
-		(void)snprintf(text, sizeof text, "%" PRId64, n);
-		table_add(t, PLAIN, text);
-	}
+	else
+		table_addf(t, PLAIN, "%" PRId64, n);
 }
 
 static void show_values(struct out *o, const json_t *c)
@@ -390,9 +374,7 @@ static void show_why(struct out *o, const json_t *lines)
 	size_t i;
 	json_array_foreach(lines, i, line)
 	{
-		out_put(o, "  ");
-		out_wrap(o, json_string_value(line), 2, 4);
-		out_put(o, "\n");
+		out_item(o, PLAIN, "  ", json_string_value(line), 4);
 	}
 }
 
@@ -400,11 +382,8 @@ static void show_trail(struct out *o, const json_t *c)
 {
 	out_put(o, "\n");
 	out_heading(o, "Why");
-	if (*js(c, "remark")) {
-		out_put(o, "  ");
-		out_wrap(o, js(c, "remark"), 2, 4);
-		out_put(o, "\n");
-	}
+	if (*js(c, "remark"))
+		out_item(o, PLAIN, "  ", js(c, "remark"), 4);
 	show_why(o, json_object_get(c, "why"));
 }
 
@@ -419,9 +398,7 @@ static void show_annotations(struct out *o, json_t *annotations)
 	json_object_foreach(annotations, key, value)
 	{
 		char *line = str_printf("%s: %s", key, json_string_value(value));
-		out_put(o, "  ");
-		out_wrap(o, line ? line : key, 2, 4);
-		out_put(o, "\n");
+		out_item(o, PLAIN, "  ", line ? line : key, 4);
 		free(line);
 	}
 }
@@ -462,18 +439,16 @@ static void show_pod(struct out *o, const json_t *pod)
 {
 	const json_t *containers = json_object_get(pod, "containers");
 	const json_t *own = json_object_get(pod, "own"), *c;
-	char text[160], a[UNIT_MAX], b[UNIT_MAX];
+	char a[UNIT_MAX], b[UNIT_MAX];
 	size_t i;
 	out_printf(o, "%s/%s, %s\n", js(pod, "namespace"), js(pod, "name"), js(pod, "qos"));
 	if (own) {
-		(void)snprintf(text, sizeof text, "request %s, limit %s",
-			       amount_cpu(ji(own, "cpu_request_milli"), a),
-			       amount_cpu(ji(own, "cpu_limit_milli"), b));
-		out_field(o, "Pod CPU", text);
-		(void)snprintf(text, sizeof text, "request %s, limit %s",
-			       amount_bytes(ji(own, "memory_request"), a),
-			       amount_bytes(ji(own, "memory_limit"), b));
-		out_field(o, "Pod memory", text);
+		out_fieldf(o, "Pod CPU", "request %s, limit %s",
+			   amount_cpu(ji(own, "cpu_request_milli"), a),
+			   amount_cpu(ji(own, "cpu_limit_milli"), b));
+		out_fieldf(o, "Pod memory", "request %s, limit %s",
+			   amount_bytes(ji(own, "memory_request"), a),
+			   amount_bytes(ji(own, "memory_limit"), b));
 	}
 	out_put(o, "\n");
 	show_containers(o, containers, false);

@@ -54,16 +54,15 @@ static void add_resource(struct table *t, const json_t *zone, const char *name)
 	bool cpu = str_eq(name, "cpu");
 	json_array_foreach(json_object_get(zone, "resources"), i, r)
 	{
-		char free[UNIT_MAX], all[UNIT_MAX], text[2 * UNIT_MAX + 8];
+		char free[UNIT_MAX], all[UNIT_MAX];
 		if (!str_eq(js(r, "name"), name))
 			continue;
 		int64_t available = ji(r, "available"), allocatable = ji(r, "allocatable");
-		(void)snprintf(text, sizeof text, "%s of %s",
-			       cpu ? zone_cpus(available, free)
-				   : unit_bytes(available > 0 ? (uint64_t)available : 0, free),
-			       cpu ? zone_cpus(allocatable, all)
-				   : unit_bytes(allocatable > 0 ? (uint64_t)allocatable : 0, all));
-		table_add(t, available > 0 ? PLAIN : YELLOW, text);
+		table_addf(t, available > 0 ? PLAIN : YELLOW, "%s of %s",
+			   cpu ? zone_cpus(available, free)
+			       : unit_bytes(available > 0 ? (uint64_t)available : 0, free),
+			   cpu ? zone_cpus(allocatable, all)
+			       : unit_bytes(allocatable > 0 ? (uint64_t)allocatable : 0, all));
 		return;
 	}
 	table_add(t, DIM, "-");
@@ -98,9 +97,7 @@ void show_zones(struct out *o, const json_t *doc)
 	struct table *t = table_new(&o->term, columns, 5);
 	json_array_foreach(doc, i, z)
 	{
-		char *name = str_printf("%*s%s", (int)(2 * depth_of(doc, z)), "", js(z, "name"));
-		table_add(t, BOLD, name);
-		free(name);
+		table_addf(t, BOLD, "%*s%s", (int)(2 * depth_of(doc, z)), "", js(z, "name"));
 		table_add(t, DIM, js(z, "type"));
 		add_resource(t, z, "cpu");
 		add_resource(t, z, "memory");
@@ -117,10 +114,10 @@ void show_zones(struct out *o, const json_t *doc)
 
 static void add_number(struct table *t, const json_t *o, const char *key)
 {
-	char text[UNIT_MAX] = "";
 	if (json_is_integer(json_object_get(o, key)))
-		(void)snprintf(text, sizeof text, "%" PRId64, ji(o, key));
-	table_add(t, PLAIN, text);
+		table_addf(t, PLAIN, "%" PRId64, ji(o, key));
+	else
+		table_add(t, PLAIN, "-");
 }
 
 /* Adds the containers that may use a CPU: the first few names, and the number of the others. */

@@ -352,15 +352,13 @@ void show_modules(struct out *o, const json_t *doc)
 	json_array_foreach(list, i, m)
 	{
 		enum style style;
-		char deaths[UNIT_MAX];
 		const char *state = module_state(m, &style);
-		(void)snprintf(deaths, sizeof deaths, "%" PRId64, ji(m, "deaths"));
 		table_add(t, BOLD, js(m, "name"));
 		table_add(t, PLAIN, js(m, "version"));
 		table_add(t, PLAIN, js(m, "abi"));
 		show_list(t, PLAIN, json_object_get(m, "kinds"));
 		table_add(t, style, state);
-		table_add(t, ji(m, "deaths") ? RED : DIM, deaths);
+		table_addf(t, ji(m, "deaths") ? RED : DIM, "%" PRId64, ji(m, "deaths"));
 		table_add(t, DIM, js(m, "path"));
 	}
 	if (!table_rows(t))
@@ -368,11 +366,8 @@ void show_modules(struct out *o, const json_t *doc)
 	table_end(t, o);
 	json_array_foreach(list, i, m)
 	{
-		if (!*js(m, "error"))
-			continue;
-		out_styled(o, YELLOW, "! ");
-		out_wrap(o, js(m, "error"), 2, 4);
-		out_put(o, "\n");
+		if (*js(m, "error"))
+			out_item(o, YELLOW, "! ", js(m, "error"), 4);
 	}
 	show_deaths(o, json_object_get(doc, "deaths"));
 }

@@ -16,17 +16,6 @@ static int64_t show_status_since(const json_t *doc, const char *time)
 	return then ? time_parse(js(doc, "now")) - then : 0;
 }
 
-__attribute__((format(printf, 3, 4))) static void show_status_field(struct out *o, const char *name,
-								    const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	char *value = str_vprintf(fmt, ap);
-	va_end(ap);
-	out_field(o, name, value ? value : "?");
-	free(value);
-}
-
 static void show_head(struct out *o, const json_t *doc)
 {
 	char age[UNIT_MAX];
@@ -43,9 +32,7 @@ static void show_head(struct out *o, const json_t *doc)
 		   (long long)ji(doc, "pid"));
 	json_array_foreach(json_object_get(doc, "reasons"), i, reason)
 	{
-		out_styled(o, YELLOW, "  ! ");
-		out_wrap(o, json_string_value(reason), 4, 4);
-		out_put(o, "\n");
+		out_item(o, YELLOW, "  ! ", json_string_value(reason), 4);
 	}
 	out_put(o, "\n");
 }
@@ -59,9 +46,7 @@ static void show_problems(struct out *o, const json_t *problems)
 	{
 		if (json_array_size(problems) < 2)
 			return;
-		out_styled(o, YELLOW, "  ! ");
-		out_wrap(o, json_string_value(line), 4, 4);
-		out_put(o, "\n");
+		out_item(o, YELLOW, "  ! ", json_string_value(line), 4);
 	}
 }
 
@@ -71,22 +56,21 @@ static void show_policy(struct out *o, const json_t *doc)
 		     *config = json_object_get(doc, "config");
 	const char *name = js(policy, "name"), *configured = js(policy, "configured");
 	if (str_eq(name, configured))
-		show_status_field(o, "Policy", "%s %s", name, js(policy, "version"));
+		out_fieldf(o, "Policy", "%s %s", name, js(policy, "version"));
 	else
-		show_status_field(o, "Policy", "%s %s, configured: %s", *name ? name : "-",
-				  js(policy, "version"), configured);
-	show_status_field(o, "Configuration", "%s, generation %lld%s%s", js(config, "path"),
-			  (long long)ji(config, "generation"),
-			  *js(config, "kept") ? ", last working configuration of "
-			  : jb(config, "ok")  ? ""
-					      : ", changed and refused since",
-			  js(config, "kept"));
+		out_fieldf(o, "Policy", "%s %s, configured: %s", *name ? name : "-",
+			   js(policy, "version"), configured);
+	out_fieldf(o, "Configuration", "%s, generation %lld%s%s", js(config, "path"),
+		   (long long)ji(config, "generation"),
+		   *js(config, "kept") ? ", last working configuration of "
+		   : jb(config, "ok")  ? ""
+				       : ", changed and refused since",
+		   js(config, "kept"));
 	if (jb(config, "undone"))
-		show_status_field(o, "", "previous configuration (rp.conf on disk is not active)");
+		out_fieldf(o, "", "previous configuration (rp.conf on disk is not active)");
 	if (ji(config, "unconfirmed_s"))
-		show_status_field(o, "",
-				  "will be undone in %lld s; run `nri-rpctl confirm` to keep it",
-				  (long long)ji(config, "unconfirmed_s"));
+		out_fieldf(o, "", "will be undone in %lld s; run `nri-rpctl confirm` to keep it",
+			   (long long)ji(config, "unconfirmed_s"));
 	show_problems(o, json_object_get(config, "problems"));
 }
 
@@ -95,21 +79,20 @@ static void show_runtime(struct out *o, const json_t *doc)
 	const json_t *rt = json_object_get(doc, "runtime");
 	char age[UNIT_MAX];
 	if (!jb(rt, "connected")) {
-		show_status_field(o, "Runtime", "not connected");
+		out_fieldf(o, "Runtime", "not connected");
 		return;
 	}
 	const char *nri = js(rt, "nri_version");
-	show_status_field(o, "Runtime", "%s %s%s%s%s, connected for %s%s", js(rt, "name"),
-			  js(rt, "version"), *nri ? " (NRI " : "", nri, *nri ? ")" : "",
-			  unit_age(show_status_since(doc, js(rt, "connected_at")), age),
-			  jb(rt, "synchronized") ? "" : ", not synchronized yet");
+	out_fieldf(o, "Runtime", "%s %s%s%s%s, connected for %s%s", js(rt, "name"),
+		   js(rt, "version"), *nri ? " (NRI " : "", nri, *nri ? ")" : "",
+		   unit_age(show_status_since(doc, js(rt, "connected_at")), age),
+		   jb(rt, "synchronized") ? "" : ", not synchronized yet");
 	if (jb(rt, "on_fallback"))
-		show_status_field(o, "Fallback", "connected to %s: %s", js(rt, "fallback"),
-				  js(rt, "fallback_reason"));
+		out_fieldf(o, "Fallback", "connected to %s: %s", js(rt, "fallback"),
+			   js(rt, "fallback_reason"));
 	if (jb(rt, "creation_is_late"))
-		show_status_field(
-			o, "",
-			"containers are placed just after their start and cannot be refused");
+		out_fieldf(o, "",
+			   "containers are placed just after their start and cannot be refused");
 }
 
 #define NOTES_SHOWN 3u
@@ -118,23 +101,23 @@ static void show_machine(struct out *o, const json_t *doc)
 {
 	const json_t *m = json_object_get(doc, "machine");
 	char a[UNIT_MAX], b[UNIT_MAX], c[UNIT_MAX], d[UNIT_MAX], e[UNIT_MAX];
-	show_status_field(o, "Machine", "%s, %s, %s, %s, %s",
-			  show_status_count(m, "packages", "package", "packages", a),
-			  show_status_count(m, "nodes", "memory node", "memory nodes", b),
-			  show_status_count(m, "cores", "core", "cores", c),
-			  show_status_count(m, "cpus", "CPU", "CPUs", d),
-			  unit_bytes((uint64_t)ji(m, "memory"), e));
+	out_fieldf(o, "Machine", "%s, %s, %s, %s, %s",
+		   show_status_count(m, "packages", "package", "packages", a),
+		   show_status_count(m, "nodes", "memory node", "memory nodes", b),
+		   show_status_count(m, "cores", "core", "cores", c),
+		   show_status_count(m, "cpus", "CPU", "CPUs", d),
+		   unit_bytes((uint64_t)ji(m, "memory"), e));
 	const json_t *notes = json_object_get(m, "notes"), *note;
 	size_t i;
 	json_array_foreach(notes, i, note)
 	{
 		if (i == NOTES_SHOWN)
 			break;
-		show_status_field(o, "", "%s", json_string_value(note));
+		out_fieldf(o, "", "%s", json_string_value(note));
 	}
 	if (json_array_size(notes) > NOTES_SHOWN)
-		show_status_field(o, "", "and %zu more: nri-rpctl doctor",
-				  json_array_size(notes) - NOTES_SHOWN);
+		out_fieldf(o, "", "and %zu more: nri-rpctl doctor",
+			   json_array_size(notes) - NOTES_SHOWN);
 }
 
 static void show_counts(struct out *o, const json_t *doc)
@@ -182,21 +165,21 @@ static void show_agent(struct out *o, const json_t *doc)
 	if (!json_is_object(a))
 		return;
 	if (jb(a, "connected"))
-		show_status_field(o, "Agent", "connected, devices of %s",
-				  show_status_count(pods, "known", "pod", "pods", text));
+		out_fieldf(o, "Agent", "connected, devices of %s",
+			   show_status_count(pods, "known", "pod", "pods", text));
 	else
-		show_status_field(o, "Agent", "not connected: %s", js(a, "error"));
+		out_fieldf(o, "Agent", "not connected: %s", js(a, "error"));
 	if (!json_is_object(claims))
 		return;
-	show_status_field(o, "  claims", "%s, devices with a known place: %lld of %lld",
-			  show_status_count(claims, "known", "claim", "claims", text),
-			  (long long)ji(claims, "located_devices"),
-			  (long long)ji(claims, "located_devices") +
-				  (long long)ji(claims, "unlocated_devices"));
+	out_fieldf(o, "  claims", "%s, devices with a known place: %lld of %lld",
+		   show_status_count(claims, "known", "claim", "claims", text),
+		   (long long)ji(claims, "located_devices"),
+		   (long long)ji(claims, "located_devices") +
+			   (long long)ji(claims, "unlocated_devices"));
 	if (json_is_string(json_object_get(claims, "unlocated")))
-		show_status_field(o, "  unlocated", "%s", js(claims, "unlocated"));
+		out_fieldf(o, "  unlocated", "%s", js(claims, "unlocated"));
 	if (json_is_string(json_object_get(claims, "without_claim")))
-		show_status_field(o, "  no claim", "%s", js(claims, "without_claim"));
+		out_fieldf(o, "  no claim", "%s", js(claims, "without_claim"));
 }
 
 /* Shows the cluster, if the agent takes configurations from it. */
@@ -209,22 +192,20 @@ static void show_cluster(struct out *o, const json_t *doc)
 	if (!json_is_object(c))
 		return;
 	if (jb(c, "connected"))
-		show_status_field(o, "Cluster", "node %s of %s, %s%s", js(c, "node"),
-				  js(c, "server"),
-				  source ? "configured by " : "no configuration in namespace ",
-				  source ? source : js(c, "namespace"));
+		out_fieldf(o, "Cluster", "node %s of %s, %s%s", js(c, "node"), js(c, "server"),
+			   source ? "configured by " : "no configuration in namespace ",
+			   source ? source : js(c, "namespace"));
 	else
-		show_status_field(o, "Cluster", "not connected: %s%s%s", js(c, "error"),
-				  source ? "; configured by " : "", source ? source : "");
+		out_fieldf(o, "Cluster", "not connected: %s%s%s", js(c, "error"),
+			   source ? "; configured by " : "", source ? source : "");
 	json_array_foreach(json_object_get(c, "written"), i, written)
-		show_status_field(o, i ? "" : "  written", "%s, %s",
-				  unit_time(js(written, "time"), when), js(written, "what"));
+		out_fieldf(o, i ? "" : "  written", "%s, %s", unit_time(js(written, "time"), when),
+			   js(written, "what"));
 	if (ji(c, "events_waiting") || ji(c, "events_lost"))
-		show_status_field(o, "  events", "%lld waiting to be written, %lld lost",
-				  (long long)ji(c, "events_waiting"),
-				  (long long)ji(c, "events_lost"));
+		out_fieldf(o, "  events", "%lld waiting to be written, %lld lost",
+			   (long long)ji(c, "events_waiting"), (long long)ji(c, "events_lost"));
 	json_array_foreach(json_object_get(c, "problems"), i, problem)
-		show_status_field(o, "  off", "%s", json_string_value(problem));
+		out_fieldf(o, "  off", "%s", json_string_value(problem));
 }
 
 /* Shows the namespaces whose annotations may take resources from other containers. */
@@ -236,16 +217,15 @@ static void show_annotations(struct out *o, const json_t *doc)
 		return;
 	show_join(&text, json_object_get(a, "taker_namespaces"));
 	if (str_eq(js(a, "takers"), "peers"))
-		show_status_field(
-			o, "Annotations",
-			"takers: peers; pods of all namespaces may take from other containers%s",
-			ji(a, "rules") ? ", unless annotations.allow has a rule" : "");
+		out_fieldf(o, "Annotations",
+			   "takers: peers; pods of all namespaces may take from other containers%s",
+			   ji(a, "rules") ? ", unless annotations.allow has a rule" : "");
 	else
-		show_status_field(o, "Annotations",
-				  "takers: named; pods of %s%s may take from other containers%s",
-				  buf_len(&text) ? "namespaces " : "no namespace",
-				  buf_len(&text) ? buf_text(&text) : "",
-				  ji(a, "rules") ? ", and those that annotations.allow lists" : "");
+		out_fieldf(o, "Annotations",
+			   "takers: named; pods of %s%s may take from other containers%s",
+			   buf_len(&text) ? "namespaces " : "no namespace",
+			   buf_len(&text) ? buf_text(&text) : "",
+			   ji(a, "rules") ? ", and those that annotations.allow lists" : "");
 	buf_fini(&text);
 }
 
@@ -254,9 +234,9 @@ static void show_adjustments(struct out *o, const json_t *doc)
 {
 	char text[UNIT_MAX];
 	if (ji(doc, "adjustments"))
-		show_status_field(o, "Adjustments", "%s",
-				  show_status_count(doc, "adjustments", "active adjustment",
-						    "active adjustments", text));
+		out_fieldf(o, "Adjustments", "%s",
+			   show_status_count(doc, "adjustments", "active adjustment",
+					     "active adjustments", text));
 }
 
 static void show_feed(struct out *o, const json_t *doc)
@@ -266,23 +246,23 @@ static void show_feed(struct out *o, const json_t *doc)
 	if (!json_is_object(f))
 		return;
 	bool current = jb(f, "current");
-	show_status_field(
-		o, "Pod feed", "%s%s%s%s; requests by the %s", current ? "" : "no agent reports; ",
-		show_status_count(f, "pods", "pod", "pods", text),
-		current && *js(f, "origin") ? " of the " : "", current ? js(f, "origin") : "",
-		str_eq(js(f, "request_source"), "feed") ? "feed" : "runtime");
+	out_fieldf(o, "Pod feed", "%s%s%s%s; requests by the %s",
+		   current ? "" : "no agent reports; ",
+		   show_status_count(f, "pods", "pod", "pods", text),
+		   current && *js(f, "origin") ? " of the " : "", current ? js(f, "origin") : "",
+		   str_eq(js(f, "request_source"), "feed") ? "feed" : "runtime");
 	if (*js(f, "problem"))
-		show_status_field(o, "", "%s", js(f, "problem"));
+		out_fieldf(o, "", "%s", js(f, "problem"));
 }
 
 static void show_plugins(struct out *o, const json_t *doc)
 {
 	const json_t *all = json_object_get(doc, "resource_plugins"), *v;
 	size_t i;
-	json_array_foreach(json_object_get(all, "plugins"), i, v) show_status_field(
-		o, "Plugin", "%s (%s), %s%s%s", js(v, "resource"), js(v, "endpoint"),
-		jb(v, "connected") ? "connected" : "not connected",
-		*js(v, "error") ? "; last error: " : "", js(v, "error"));
+	json_array_foreach(json_object_get(all, "plugins"), i, v)
+		out_fieldf(o, "Plugin", "%s (%s), %s%s%s", js(v, "resource"), js(v, "endpoint"),
+			   jb(v, "connected") ? "connected" : "not connected",
+			   *js(v, "error") ? "; last error: " : "", js(v, "error"));
 }
 
 static void show_evictions(struct out *o, const json_t *doc)
@@ -290,9 +270,9 @@ static void show_evictions(struct out *o, const json_t *doc)
 	const json_t *v;
 	size_t i;
 	json_array_foreach(json_object_get(doc, "evictions"), i, v)
-		show_status_field(o, "Eviction", "%s/%s, %s%s%s; %s: %s", js(v, "namespace"),
-				  js(v, "pod"), js(v, "state"), *js(v, "answer") ? ": " : "",
-				  js(v, "answer"), js(v, "module"), js(v, "reason"));
+		out_fieldf(o, "Eviction", "%s/%s, %s%s%s; %s: %s", js(v, "namespace"), js(v, "pod"),
+			   js(v, "state"), *js(v, "answer") ? ": " : "", js(v, "answer"),
+			   js(v, "module"), js(v, "reason"));
 }
 
 /* Shows extended resources, if any are published. */
@@ -346,10 +326,8 @@ static void show_requests(struct out *o, const json_t *doc)
 		char text[UNIT_MAX];
 		int64_t failed = ji(r, "failed");
 		table_add(t, PLAIN, js(r, "name"));
-		(void)snprintf(text, sizeof text, "%lld", (long long)ji(r, "count"));
-		table_add(t, PLAIN, text);
-		(void)snprintf(text, sizeof text, "%lld", (long long)failed);
-		table_add(t, failed ? YELLOW : PLAIN, text);
+		table_addf(t, PLAIN, "%lld", (long long)ji(r, "count"));
+		table_addf(t, failed ? YELLOW : PLAIN, "%lld", (long long)failed);
 		table_add(t, PLAIN, unit_us((uint64_t)ji(r, "mean_us"), text));
 		table_add(t, PLAIN, unit_us((uint64_t)ji(r, "max_us"), text));
 	}
@@ -378,8 +356,8 @@ static void show_memory(struct out *o, const json_t *m)
 	out_heading(o, "Memory");
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		out_field(o, rows[i].name, unit_bytes((uint64_t)ji(m, rows[i].key), text));
-	show_status_field(o, "Sets", "%lld different sets of CPUs and nodes for %lld containers",
-			  (long long)ji(m, "sets"), (long long)ji(m, "containers"));
+	out_fieldf(o, "Sets", "%lld different sets of CPUs and nodes for %lld containers",
+		   (long long)ji(m, "sets"), (long long)ji(m, "containers"));
 }
 
 void show_status(struct out *o, const json_t *doc)

@@ -211,6 +211,16 @@ void out_field(struct out *o, const char *name, const char *value)
 	out_put(o, "\n");
 }
 
+void out_fieldf(struct out *o, const char *name, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	char *value = str_vprintf(fmt, ap);
+	va_end(ap);
+	out_field(o, name, value ? value : "?");
+	free(value);
+}
+
 /* Returns the bytes up to the next position for a line break: behind a blank or a comma. */
 static size_t word_length(const char *s)
 {
@@ -250,4 +260,11 @@ void out_wrap(struct out *o, const char *s, unsigned column, unsigned indent)
 		p += n;
 	}
 	free(clean);
+}
+
+void out_item(struct out *o, enum style style, const char *mark, const char *s, unsigned indent)
+{
+	out_styled(o, style, mark);
+	out_wrap(o, s, text_width(mark), indent);
+	out_put(o, "\n");
 }

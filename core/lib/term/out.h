@@ -47,9 +47,14 @@ void out_pad(struct out *o, unsigned n); /* prints n blanks */
 void out_heading(struct out *o, const char *text);
 /* Adds a line with the name of a field and its value. value NULL: the caller adds the value. */
 void out_field(struct out *o, const char *name, const char *value);
+void out_fieldf(struct out *o, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Adds words broken into lines at blanks and commas; all lines but the first begin with `indent`
  * blanks. `column`: begin of the first line. */
 void out_wrap(struct out *o, const char *s, unsigned column, unsigned indent);
+/* Adds a mark at the beginning of the line, external text behind the mark like out_wrap(), and a
+ * newline. */
+void out_item(struct out *o, enum style style, const char *mark, const char *s, unsigned indent);
 
 /* Returns the columns that a text needs, and the bytes of its beginning that need at most
  * `columns`. */
@@ -88,6 +93,8 @@ struct table;
 struct table *table_new(const struct term *term, const struct column *columns, unsigned n_columns);
 /* Adds the next cell, row by row. */
 void table_add(struct table *t, enum style style, const char *text);
+void table_addf(struct table *t, enum style style, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Prints and frees the table. Without rows nothing is printed. Returns NULL. */
 struct table *table_end(struct table *t, struct out *o);
 unsigned table_rows(const struct table *t);

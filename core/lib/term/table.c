@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/lib/term/out.h"
+#include "core/lib/util/str.h"
 
 #define COLUMNS_MAX 24u
 #define GAP 2u
@@ -61,6 +62,16 @@ void table_add(struct table *t, enum style style, const char *text)
 	if (width > t->width[c])
 		t->width[c] = width;
 	t->cells[t->n++] = (struct cell){clean, style};
+}
+
+void table_addf(struct table *t, enum style style, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	char *text = str_vprintf(fmt, ap);
+	va_end(ap);
+	table_add(t, style, text ? text : "?");
+	free(text);
 }
 
 unsigned table_rows(const struct table *t)
