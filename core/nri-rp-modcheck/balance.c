@@ -50,10 +50,10 @@ static bool balance_grows(size_t first, size_t middle, size_t last, size_t noise
 	return middle > first + noise && last > middle + noise;
 }
 
-static int balance_do_compare(struct balance first, struct balance middle, struct balance last,
-			      unsigned n, size_t heap_noise, size_t mapped_noise, const char *what,
-			      struct err *err)
+static int balance_do_compare(const struct balances *b, unsigned n, size_t heap_noise,
+			      size_t mapped_noise, const char *what, struct err *err)
 {
+	struct balance first = b->at[0], middle = b->at[1], last = b->at[2];
 	if (balance_grows(first.bytes, middle.bytes, last.bytes, heap_noise))
 		return err_set(err, -ENOMEM, "%s: about %zu bytes leak each time", what,
 			       (last.bytes - first.bytes) / n);
@@ -71,14 +71,18 @@ static int balance_do_compare(struct balance first, struct balance middle, struc
 	return 0;
 }
 
-int balance_compare(struct balance first, struct balance middle, struct balance last, unsigned n,
-		    const char *what, struct err *err)
+int balance_compare(const struct balances *b, unsigned n, const char *what, struct err *err)
 {
-	return balance_do_compare(first, middle, last, n, HEAP_NOISE, MAPPED_NOISE, what, err);
+	return balance_do_compare(b, n, HEAP_NOISE, MAPPED_NOISE, what, err);
 }
 
-int balance_exact(struct balance first, struct balance middle, struct balance last, unsigned n,
-		  const char *what, struct err *err)
+void balance_round(struct balances *b, unsigned i)
 {
-	return balance_do_compare(first, middle, last, n, 0, 0, what, err);
+	if (i % 3 == 2)
+		b->at[i / 3] = balance_now();
+}
+
+int balance_exact(const struct balances *b, const char *what, struct err *err)
+{
+	return balance_do_compare(b, BALANCE_ROUNDS * 2 / 3, 0, 0, what, err);
 }

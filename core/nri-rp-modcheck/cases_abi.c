@@ -13,7 +13,6 @@
 #include "core/lib/util/cleanup.h"
 
 #define REQUESTS 200u
-#define LEAK_ROUNDS 9u
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
@@ -152,18 +151,17 @@ static int cases_abi_live(struct check *c, struct shim *s, bool *ret_lives, stru
 /* Checks that a repeatedly refused creation leaks nothing. */
 static int refused_again(struct check *c, struct shim *s, const char *name, struct err *err)
 {
-	struct balance at[3];
+	struct balances leaks;
 	char what[96];
 	bool lives;
-	for (unsigned i = 0; i < LEAK_ROUNDS; i++) {
+	for (unsigned i = 0; i < BALANCE_ROUNDS; i++) {
 		int bad = cases_abi_live(c, s, &lives, err);
 		if (bad)
 			return bad;
-		if (i % 3 == 2)
-			at[i / 3] = balance_now();
+		balance_round(&leaks, i);
 	}
 	(void)snprintf(what, sizeof what, "refusing a host without %s", name);
-	return balance_exact(at[0], at[1], at[2], 6, what, err);
+	return balance_exact(&leaks, what, err);
 }
 
 static int missing_one(struct check *c, uint32_t withheld, const char *name, struct err *err)

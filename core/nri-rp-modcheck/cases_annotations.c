@@ -13,7 +13,6 @@
 #define DOMAIN ".resource-policy.nri.io"
 #define GIB (INT64_C(1) << 30)
 #define REQUESTS 1000u
-#define LEAK_ROUNDS 9u
 
 static const struct wish sizes[] = {
 	{.ns = "default",
@@ -117,17 +116,16 @@ static int each_hostile(struct rig *r, const char *key, struct err *err)
 /* Repeats all hostile values to find leaks. */
 static int all_hostile(struct rig *r, const char *key, struct err *err)
 {
-	struct balance at[3];
+	struct balances leaks;
 	char what[SHIM_KEY_MAX + 64];
-	for (unsigned i = 0; i < LEAK_ROUNDS; i++) {
+	for (unsigned i = 0; i < BALANCE_ROUNDS; i++) {
 		int bad = each_hostile(r, key, err);
 		if (bad)
 			return bad;
-		if (i % 3 == 2)
-			at[i / 3] = balance_now();
+		balance_round(&leaks, i);
 	}
 	(void)snprintf(what, sizeof what, "malformed annotations %s", key);
-	return balance_exact(at[0], at[1], at[2], 6, what, err);
+	return balance_exact(&leaks, what, err);
 }
 
 static int learn_keys(struct churn *churn, struct err *err)

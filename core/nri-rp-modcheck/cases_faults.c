@@ -136,16 +136,15 @@ static int cases_faults_stale(struct check *c, struct err *err)
 /* ---- leaks of failure paths ------------------------------------------------------------------ */
 
 #define LEAK_CALLS 150u
-#define LEAK_ROUNDS 9u
 
 /* Repeats the script with the same failing call to find leaks. */
 static int leak_at(struct rig *r, uint64_t n, bool *ret_fired, struct err *err)
 {
 	struct shim *s = r->shim;
-	struct balance at[3];
+	struct balances leaks;
 	char what[160];
 	bool alive;
-	for (unsigned i = 0; i < LEAK_ROUNDS; i++) {
+	for (unsigned i = 0; i < BALANCE_ROUNDS; i++) {
 		s->n_calls = 0;
 		s->fired = false;
 		s->fail_at = n;
@@ -155,13 +154,12 @@ static int leak_at(struct rig *r, uint64_t n, bool *ret_fired, struct err *err)
 		bad = bad ? bad : rig_wipe(r, err);
 		if (bad)
 			return bad;
-		if (i % 3 == 2)
-			at[i / 3] = balance_now();
+		balance_round(&leaks, i);
 	}
 	*ret_fired = s->fired;
 	(void)snprintf(what, sizeof what, "when call %llu of the host, %s(), fails",
 		       (unsigned long long)n, s->fired_in ? s->fired_in : "-");
-	return balance_exact(at[0], at[1], at[2], 6, what, err);
+	return balance_exact(&leaks, what, err);
 }
 
 static int cases_faults_leaks(struct check *c, struct err *err)

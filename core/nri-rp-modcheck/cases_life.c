@@ -17,17 +17,18 @@ static int cases_life_repeat(struct rig *r, unsigned rounds,
 			     int (*fn)(struct rig *r, struct err *err), const char *what,
 			     struct err *err)
 {
-	struct balance before = {0}, middle = {0};
+	struct balances leaks;
 	for (unsigned i = 0; i < rounds + WARM_UP; i++) {
 		if (i == WARM_UP)
-			before = balance_now();
+			leaks.at[0] = balance_now();
 		if (i == WARM_UP + rounds / 2)
-			middle = balance_now();
+			leaks.at[1] = balance_now();
 		int bad = fn(r, err);
 		if (bad)
 			return err_prefix(err, "%s, round %u: ", what, i + 1);
 	}
-	return balance_compare(before, middle, balance_now(), rounds, what, err);
+	leaks.at[2] = balance_now();
+	return balance_compare(&leaks, rounds, what, err);
 }
 
 /* ---- policies and controllers ---------------------------------------------------------------- */
@@ -229,20 +230,20 @@ static int cases_life_reloads(struct check *c, struct err *err)
 
 static int filled_and_emptied(struct check *c, struct err *err)
 {
-	struct balance before = {0}, middle = {0};
+	struct balances leaks;
 	c->churn->still = true;
 	for (unsigned i = 0; i < 120; i++) {
 		if (i == 20)
-			before = balance_now();
+			leaks.at[0] = balance_now();
 		if (i == 70)
-			middle = balance_now();
+			leaks.at[1] = balance_now();
 		int bad = churn_run(c->churn, 40, err);
 		bad = bad ? bad : churn_empty(c->churn, err);
 		if (bad)
 			return bad;
 	}
-	return balance_compare(before, middle, balance_now(), 4000,
-			       "containers created and removed", err);
+	leaks.at[2] = balance_now();
+	return balance_compare(&leaks, 4000, "containers created and removed", err);
 }
 
 static int cases_life_restarts(struct check *c, struct err *err)

@@ -15,7 +15,6 @@
 
 #define ZONES_MAX 1024u
 #define NAME_MAX_BYTES 128u
-#define LEAK_ROUNDS 9u
 
 static int cases_report_populate(struct check *c, struct err *err)
 {
@@ -103,15 +102,14 @@ static int cases_report_zones(struct check *c, struct err *err)
 					  .resource = resource,
 					  .attribute = attribute,
 					  .cost = cost};
-	struct balance at[3];
+	struct balances leaks;
 	int bad = cases_report_populate(c, err);
-	for (unsigned i = 0; !bad && i < LEAK_ROUNDS; i++) {
+	for (unsigned i = 0; !bad && i < BALANCE_ROUNDS; i++) {
 		z->n = 0;
 		bad = instance_zones(c->rig->instance, &sink, err);
-		if (i % 3 == 2)
-			at[i / 3] = balance_now();
+		balance_round(&leaks, i);
 	}
-	bad = bad ? bad : balance_exact(at[0], at[1], at[2], 6, "zones", err);
+	bad = bad ? bad : balance_exact(&leaks, "zones", err);
 	if (!bad && z->wrong[0])
 		bad = err_set(err, -EINVAL, "%s", z->wrong);
 	if (!bad && !z->n)
@@ -335,15 +333,14 @@ static int cases_report_metrics(struct check *c, struct err *err)
 					    .ctx = &m,
 					    .gauge = cases_report_metric,
 					    .counter = cases_report_metric};
-	struct balance at[3];
+	struct balances leaks;
 	int bad = cases_report_populate(c, err);
-	for (unsigned i = 0; !bad && i < LEAK_ROUNDS; i++) {
+	for (unsigned i = 0; !bad && i < BALANCE_ROUNDS; i++) {
 		m.n = 0;
 		bad = instance_collect(c->rig->instance, &sink, err);
-		if (i % 3 == 2)
-			at[i / 3] = balance_now();
+		balance_round(&leaks, i);
 	}
-	bad = bad ? bad : balance_exact(at[0], at[1], at[2], 6, "metrics", err);
+	bad = bad ? bad : balance_exact(&leaks, "metrics", err);
 	if (bad)
 		return bad;
 	if (m.wrong[0])

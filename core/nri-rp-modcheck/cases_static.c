@@ -244,83 +244,45 @@ static const char *const allowed[] = {
 	"dl_iterate_phdr",
 };
 
+#define REASON_NAMES_MAX 256u
+
+/* Reasons why other functions are refused. The names of a row are separated by "|". */
 static const struct {
-	const char *name, *why;
+	const char *names, *why;
 } reasons[] = {
-	{"exit", "ends the host"},
-	{"_exit", "ends the host"},
-	{"_Exit", "ends the host"},
-	{"quick_exit", "ends the host"},
-	{"printf", "writes to standard output"},
-	{"vprintf", "writes to standard output"},
-	{"__printf_chk", "writes to standard output"},
-	{"__vprintf_chk", "writes to standard output"},
-	{"puts", "writes to standard output"},
-	{"putchar", "writes to standard output"},
-	{"perror", "writes to standard error"},
-	{"stdout", "writes to standard output"},
-	{"stderr", "writes to standard error"},
+	{"exit|_exit|_Exit|quick_exit", "ends the host"},
+	{"printf|vprintf|__printf_chk|__vprintf_chk|puts|putchar|stdout",
+	 "writes to standard output"},
+	{"perror|stderr", "writes to standard error"},
 	{"syslog", "writes to the log without the host"},
-	{"fork", "starts a process"},
-	{"vfork", "starts a process"},
-	{"clone", "starts a process"},
-	{"system", "starts a process"},
-	{"popen", "starts a process"},
-	{"posix_spawn*", "starts a process"},
+	{"fork|vfork|clone|system|popen|posix_spawn*", "starts a process"},
 	{"exec*", "replaces the host"},
-	{"pthread_create", "starts a thread; use nri-rp.host.work/1 for blocking work"},
-	{"thrd_create", "starts a thread; use nri-rp.host.work/1 for blocking work"},
+	{"pthread_create|thrd_create", "starts a thread; use nri-rp.host.work/1 for blocking work"},
 	{"pthread_mutex_*", "takes a lock, although only one thread calls the module"},
-	{"pthread_cond_*", "waits for another thread"},
-	{"pthread_join", "waits for another thread"},
-	{"sem_*", "waits for another thread"},
-	{"sleep", "blocks"},
-	{"usleep", "blocks"},
-	{"nanosleep", "blocks"},
-	{"clock_nanosleep", "blocks"},
-	{"poll", "blocks"},
-	{"select", "blocks"},
-	{"epoll_*", "blocks"},
-	{"signal", "changes the host's signals"},
-	{"sigaction", "changes the host's signals"},
-	{"pthread_sigmask", "changes the host's signals"},
-	{"sigprocmask", "changes the host's signals"},
-	{"alarm", "changes the host's signals"},
+	{"pthread_cond_*|pthread_join|sem_*", "waits for another thread"},
+	{"sleep|usleep|nanosleep|clock_nanosleep|poll|select|epoll_*", "blocks"},
+	{"signal|sigaction|pthread_sigmask|sigprocmask|alarm", "changes the host's signals"},
 	{"setlocale", "changes the host's locale"},
-	{"getenv", "reads the host's environment"},
-	{"secure_getenv", "reads the host's environment"},
-	{"setenv", "changes the host's environment"},
-	{"putenv", "changes the host's environment"},
-	{"unsetenv", "changes the host's environment"},
+	{"getenv|secure_getenv", "reads the host's environment"},
+	{"setenv|putenv|unsetenv", "changes the host's environment"},
 	{"chdir", "changes the host's working directory"},
 	{"umask", "changes the host's files"},
 	{"setrlimit", "changes the host's limits"},
-	{"atexit", "outlives the module"},
-	{"on_exit", "outlives the module"},
-	{"dl*open", "loads code that the host has not checked"},
-	{"dlopen", "loads code that the host has not checked"},
-	{"dlsym", "calls functions that this list cannot show"},
-	{"syscall", "calls functions that this list cannot show"},
-	{"mmap*", "allocates memory that the host cannot count"},
-	{"sbrk", "allocates memory that the host cannot count"},
+	{"atexit|on_exit", "outlives the module"},
+	{"dl*open|dlopen", "loads code that the host has not checked"},
+	{"dlsym|syscall", "calls functions that this list cannot show"},
+	{"mmap*|sbrk", "allocates memory that the host cannot count"},
 	{"memfd_create", "makes a file"},
-	{"open*", "opens a file; use nri-rp.host.work/1 to read and write files"},
-	{"fopen*", "opens a file; use nri-rp.host.work/1 to read and write files"},
-	{"creat", "opens a file; use nri-rp.host.work/1 to read and write files"},
-	{"stat", "inspects the file system; use nri-rp.host.work/1"},
-	{"access", "inspects the file system; use nri-rp.host.work/1"},
+	{"open*|fopen*|creat", "opens a file; use nri-rp.host.work/1 to read and write files"},
+	{"stat|access", "inspects the file system; use nri-rp.host.work/1"},
 	{"read*", "reads a file; use nri-rp.host.work/1"},
 	{"write", "writes to a file; use nri-rp.host.work/1"},
 	{"unlink*", "removes a file"},
 	{"rename*", "renames a file"},
-	{"socket", "opens a connection"},
-	{"connect", "opens a connection"},
-	{"rand", "is not deterministic across hosts"},
-	{"random", "is not deterministic across hosts"},
-	{"arc4random*", "is not deterministic"},
-	{"getrandom", "is not deterministic"},
-	{"sysconf", "inspects this machine; use the host's nri-rp.host.topology/1"},
-	{"get_nprocs*", "inspects this machine; use the host's nri-rp.host.topology/1"},
+	{"socket|connect", "opens a connection"},
+	{"rand|random", "is not deterministic across hosts"},
+	{"arc4random*|getrandom", "is not deterministic"},
+	{"sysconf|get_nprocs*", "inspects this machine; use the host's nri-rp.host.topology/1"},
 	{"sched_*", "inspects or changes this machine; use the host's nri-rp.host.topology/1"},
 };
 
@@ -357,24 +319,22 @@ static bool image_of(const struct link_map *map, struct image *ret)
 	return ret->symbols && ret->strings;
 }
 
-static bool cases_static_matches(const char *pattern, const char *name)
-{
-	return fnmatch(pattern, name, 0) == 0;
-}
-
 static bool is_allowed(const char *name)
 {
 	for (unsigned i = 0; i < sizeof allowed / sizeof *allowed; i++)
-		if (cases_static_matches(allowed[i], name))
+		if (fnmatch(allowed[i], name, 0) == 0)
 			return true;
 	return false;
 }
 
 static const char *why_not(const char *name)
 {
-	for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		if (cases_static_matches(reasons[i].name, name))
+	char pattern[REASON_NAMES_MAX];
+	for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+		(void)snprintf(pattern, sizeof pattern, "@(%s)", reasons[i].names);
+		if (fnmatch(pattern, name, FNM_EXTMATCH) == 0)
 			return reasons[i].why;
+	}
 	return "is not a function that modules may call";
 }
 

@@ -13,7 +13,6 @@
 #define VALUES_MAX 24u
 #define REQUESTS 12u
 #define DEFAULT_REQUESTS 60u
-#define LEAK_ROUNDS 9u
 
 struct odd_values {
 	char text[VALUES_MAX][VALUE_MAX];
@@ -93,19 +92,18 @@ static void values_of(const struct rp_key *key, struct odd_values *ret)
 /* Repeats a refused configuration to find leaks. */
 static int refused_again(struct rig *r, struct conf *conf, struct err *err)
 {
-	struct balance at[3];
+	struct balances leaks;
 	struct err why = *err;
 	if (strstr(err->text, "without an error text"))
 		return err->code;
-	for (unsigned i = 0; i < LEAK_ROUNDS; i++) {
+	for (unsigned i = 0; i < BALANCE_ROUNDS; i++) {
 		if (rig_commit(r, conf, &why) != RIG_REFUSED)
 			return err_set(err, -EINVAL,
 				       "a configuration was refused once (%s) and then accepted",
 				       why.text);
-		if (i % 3 == 2)
-			at[i / 3] = balance_now();
+		balance_round(&leaks, i);
 	}
-	return balance_exact(at[0], at[1], at[2], 6, "a configuration that is refused", err);
+	return balance_exact(&leaks, "a configuration that is refused", err);
 }
 
 static int lives_with(struct check *c, struct conf *conf, bool *ret_taken, struct err *err)
