@@ -89,7 +89,7 @@ static json_t *scopes_of(const json_t *spec, const char *node)
 
 static const char *name_of(const json_t *object)
 {
-	return json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
+	return json_string_value(kube_meta(object, "name"));
 }
 
 json_t *adjust_item(const json_t *object, const char *key, const char *node)
@@ -229,7 +229,7 @@ static json_t *verdict_of(const struct adjust *a, const char *key, const json_t 
 	const char *errors = own ? own : a->errors;
 	json_t *conflicts = own ? NULL : json_object_get(a->conflicts, key);
 	json_t *item = own ? json_true() : adjust_item(object, key, a->node);
-	json_t *generation = json_object_get(json_object_get(object, "metadata"), "generation");
+	json_t *generation = kube_meta(object, "generation");
 	if (!item)
 		return json_null();
 	json_decref(item);
@@ -363,7 +363,7 @@ void adjust_daemon_connected(struct adjust *a)
 static json_t *adjust_essence(const struct adjust *a, const json_t *object)
 {
 	json_t *spec = json_object_get(object, "spec");
-	json_t *generation = json_object_get(json_object_get(object, "metadata"), "generation");
+	json_t *generation = kube_meta(object, "generation");
 	json_t *said = json_object_get(json_object_get(json_object_get(object, "status"), "nodes"),
 				       a->node);
 	json_t *kept =

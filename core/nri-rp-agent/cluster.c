@@ -66,7 +66,7 @@ static const char *const group_labels[] = {
 
 static void take_node(struct cluster *c, const json_t *node)
 {
-	const json_t *labels = json_object_get(json_object_get(node, "metadata"), "labels");
+	const json_t *labels = kube_meta(node, "labels");
 	const char *group = NULL;
 	unsigned i = 0;
 	for (; i < sizeof group_labels / sizeof *group_labels && !group; i++)

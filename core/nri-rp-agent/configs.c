@@ -488,7 +488,7 @@ void configs_set_group(struct configs *c, const char *group)
 
 void configs_node_seen(struct configs *c, const json_t *node)
 {
-	json_t *labels = json_object_get(json_object_get(node, "metadata"), "labels");
+	json_t *labels = kube_meta(node, "labels");
 	verdicts_node_seen(c->verdicts, node);
 	if (json_equal(labels, c->labels) || (!labels && !c->labels))
 		return;

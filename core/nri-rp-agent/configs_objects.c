@@ -81,8 +81,7 @@ static struct slot *slot_for_selected(struct slot *list, const char *name)
 /* Returns the slot of an object, or the list to which the object may belong; NULL: neither. */
 static struct slot *slot_of_object(struct slot *s, const json_t *object)
 {
-	const char *name =
-		json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
+	const char *name = json_string_value(kube_meta(object, "name"));
 	if (!name || s->level != LEVEL_SELECTED)
 		return name && s->name && str_eq(name, s->name) ? s : NULL;
 	if (str_eq(name, "default") || str_has_prefix(name, "node.") ||

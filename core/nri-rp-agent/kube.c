@@ -58,6 +58,16 @@ struct kube {
 	void *changed_arg;
 };
 
+int kube_time(time_t t, char ret[KUBE_TIME_MAX])
+{
+	struct tm tm;
+	*ret = '\0';
+	if (!gmtime_r(&t, &tm))
+		return -EINVAL;
+	(void)strftime(ret, KUBE_TIME_MAX, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return 0;
+}
+
 uint32_t kube_jitter(uint32_t below)
 {
 	uint32_t random;

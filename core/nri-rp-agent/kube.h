@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include "core/lib/kube/kubeconfig.h"
 #include "core/lib/util/backoff.h"
@@ -95,6 +96,16 @@ const char *kube_server(const struct kube *k);
 void kube_on_state(struct kube *k, void (*changed)(void *arg), void *arg);
 struct loop *kube_loop(const struct kube *k);
 const char *kube_namespace(const struct kube *k); /* the agent's; NULL: unknown */
+
+/* Returns a member of an object's metadata; NULL: it has none. */
+static inline json_t *kube_meta(const json_t *object, const char *key)
+{
+	return json_object_get(json_object_get(object, "metadata"), key);
+}
+
+#define KUBE_TIME_MAX 32u
+/* Formats a time as "2026-01-31T12:00:00Z". -EINVAL: it has no date; *ret is empty then. */
+int kube_time(time_t t, char ret[KUBE_TIME_MAX]);
 
 /* Delays between retries: from 1 s, doubling up to 60 s. Each is chosen between half of the value
  * and the value, so that many agents do not retry at once. */

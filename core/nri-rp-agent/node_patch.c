@@ -66,7 +66,7 @@ static json_t *wishes_wanted(const Agent__PublishedRequest *m)
  * no item belongs to the agent. */
 static json_t *read_record(const json_t *node)
 {
-	const json_t *annotations = json_object_get(json_object_get(node, "metadata"), ANNOTATIONS);
+	const json_t *annotations = kube_meta(node, ANNOTATIONS);
 	const char *text = json_string_value(json_object_get(annotations, WISHES_RECORD));
 	json_t *record = text ? json_loads(text, 0, NULL) : NULL;
 	if (json_is_object(record))
@@ -128,7 +128,7 @@ static void node_patch_refuse(struct comparing *c, const char *what, const char 
 
 static void compare_map(struct comparing *c, const char *part, const char *what, json_t *patch)
 {
-	json_t *has = json_object_get(json_object_get(c->node, "metadata"), part);
+	json_t *has = kube_meta(c->node, part);
 	json_t *wanted = json_object_get(c->wanted, part), *value, *item;
 	const char *key;
 	size_t i;
@@ -248,7 +248,7 @@ static void compare_record(struct comparing *c)
  * has requested yet to the wanted ones. */
 static void keep_map(const struct comparing *c, const char *part)
 {
-	json_t *has = json_object_get(json_object_get(c->node, "metadata"), part), *value;
+	json_t *has = kube_meta(c->node, part), *value;
 	json_t *wanted = json_object_get(c->wanted, part);
 	const char *key;
 	json_object_foreach(has, key, value)
@@ -275,8 +275,7 @@ static void keep_taints(const struct comparing *c)
 static json_t *node_patch_compose(const struct comparing *c)
 {
 	json_t *meta = json_object(), *patch = json_object();
-	const json_t *version =
-		json_object_get(json_object_get(c->node, "metadata"), "resourceVersion");
+	const json_t *version = kube_meta(c->node, "resourceVersion");
 	if (json_object_size(c->labels))
 		(void)json_object_set(meta, LABELS, c->labels);
 	if (json_object_size(c->annotations))
@@ -339,10 +338,8 @@ static void node_patch_compare(struct wishes *w)
 	int r = wishes_patch(w->seen, w->wanted, &patch, foreign);
 	if (!r)
 		kube_set_problem(w->kube, PROBLEM, *foreign ? foreign : NULL);
-	_free_ char *text = patch ? json_dumps(patch, JSON_COMPACT) : NULL;
-	if (r || (patch && (!text || writer_put(w->writer, text))))
+	if (r || (patch && writer_put(w->writer, patch)))
 		log_error("labels and taints cannot be written: no memory");
-	json_decref(patch);
 }
 
 int wishes_take(struct wishes *w, const Agent__PublishedRequest *m)

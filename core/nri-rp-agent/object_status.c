@@ -12,7 +12,6 @@
 
 #define LOG_SOURCE "verdict"
 #define INTERVAL_MS 1000u
-#define TIME_MAX 32u
 
 /* Targets of status writes. The former one exists until its entry is removed. */
 struct verdicts {
@@ -53,20 +52,15 @@ static void object_status_put(const struct verdicts *v, struct writer *w, bool a
 	json_t *body = annotation ? json_pack("{s:{s:{s:o}}}", "metadata", "annotations",
 					      VERDICT_ANNOTATION, value)
 				  : json_pack("{s:{s:{s:o}}}", "status", "nodes", v->node, value);
-	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	if (!text || writer_put(w, text))
+	if (writer_put(w, body))
 		log_warning("the status of the configuration cannot be written: no memory");
-	free(text);
-	json_decref(body);
 }
 
 static json_t *object_status_compose(const struct candidate *c, const char *errors,
 				     const char *warnings)
 {
-	char now[TIME_MAX];
-	struct tm tm;
-	time_t t = time(NULL);
-	(void)strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &tm));
+	char now[KUBE_TIME_MAX];
+	kube_time(time(NULL), now);
 	const char *outcome = errors ? "Failure" : "Success";
 	const char *said = errors ? errors : warnings;
 	if (c->config_map) {
@@ -125,8 +119,7 @@ void verdicts_tell(struct verdicts *v, const char *plural, const struct candidat
 
 void verdicts_node_seen(const struct verdicts *v, const json_t *node)
 {
-	const json_t *annotations =
-		json_object_get(json_object_get(node, "metadata"), "annotations");
+	const json_t *annotations = kube_meta(node, "annotations");
 	bool missing = !json_object_get(annotations, VERDICT_ANNOTATION);
 	if (v->current && v->annotation && v->told && missing && writer_idle(v->current))
 		object_status_put(v, v->current, true, v->told);

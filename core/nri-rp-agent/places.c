@@ -186,8 +186,7 @@ static void places_put(struct places *s, struct slice *slice)
 
 void places_take(struct places *s, const json_t *object, bool gone)
 {
-	const char *name =
-		json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
+	const char *name = json_string_value(kube_meta(object, "name"));
 	struct slice *old = name ? places_find(s, name) : NULL, *slice = NULL;
 	if (old)
 		places_drop(s, old);

@@ -7,7 +7,6 @@
 
 #include "core/nri-rp-agent/node_patch.h"
 #include "core/nri-rp-agent/writer.h"
-#include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
@@ -179,13 +178,11 @@ static void compare_capacity(struct published *n)
 	if (!patch)
 		return;
 	/* the patch applies to this version of the Node: a newer one may need other values */
-	json_t *version = json_object_get(json_object_get(n->seen, "metadata"), "resourceVersion");
+	json_t *version = kube_meta(n->seen, "resourceVersion");
 	json_t *body = json_pack("{s:{s:O*}, s:{s:O, s:O}}", "metadata", "resourceVersion", version,
 				 "status", "capacity", patch, "allocatable", patch);
-	_free_ char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	if (!text || writer_put(n->capacity, text))
+	if (writer_put(n->capacity, body))
 		log_error("extended resources cannot be written: no memory");
-	json_decref(body);
 	json_decref(patch);
 }
 
@@ -226,14 +223,6 @@ static bool too_much(const Agent__PublishedRequest *m)
 	return much;
 }
 
-static int publish_topology(struct published *n, const Agent__PublishedRequest *m)
-{
-	json_t *object = published_topology(n->name, m);
-	_free_ char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-	json_decref(object);
-	return text ? writer_put(n->topology, text) : -ENOMEM;
-}
-
 static int take_extended(struct published *n, const Agent__PublishedRequest *m)
 {
 	json_t *wanted = json_object(), *patterns = json_array();
@@ -258,7 +247,7 @@ int published_take(struct published *n, const Agent__PublishedRequest *m)
 {
 	if (too_much(m))
 		return -E2BIG;
-	int r = m->topology ? publish_topology(n, m) : 0;
+	int r = m->topology ? writer_put(n->topology, published_topology(n->name, m)) : 0;
 	if (!r)
 		r = take_extended(n, m);
 	if (!r)

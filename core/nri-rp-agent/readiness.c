@@ -6,14 +6,12 @@
 #include <time.h>
 
 #include "core/nri-rp-agent/writer.h"
-#include "core/lib/util/cleanup.h"
 #include "core/lib/util/clock.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 
 #define LOG_SOURCE "readiness"
 #define INTERVAL_MS 1000u
-#define TIME_MAX 32u
 #define REASON_MAX 64u
 #define TEXT_MAX 128u
 #define RETIRE_POLL_MS 20u
@@ -83,12 +81,9 @@ static const char *seen_member(const struct readiness *r, const char *key)
 /* Returns the condition to write, owned. The time of the transition is that of the status. */
 static json_t *readiness_compose(const struct readiness *r)
 {
-	char at[TIME_MAX] = "";
-	struct tm tm;
-	time_t t = time(NULL);
+	char at[KUBE_TIME_MAX];
 	const char *since = seen_member(r, "lastTransitionTime");
-	if (gmtime_r(&t, &tm))
-		(void)strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	kube_time(time(NULL), at);
 	if (!*since || !str_eq(seen_member(r, "status"), r->now.status))
 		since = at;
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "type", READINESS_CONDITION, "status",
@@ -99,10 +94,8 @@ static json_t *readiness_compose(const struct readiness *r)
 /* Writes a patch of the Node. Consumes it; NULL: no memory. */
 static void readiness_put(struct writer *w, const char *what, json_t *patch)
 {
-	_free_ char *text = patch ? json_dumps(patch, JSON_COMPACT) : NULL;
-	if (!text || writer_put(w, text))
+	if (writer_put(w, patch))
 		log_error("the Node's %s cannot be written: no memory", what);
-	json_decref(patch);
 }
 
 /* Returns true if the Node gets a condition. While the settings are unknown, only an existing
@@ -156,7 +149,7 @@ static void readiness_write_condition(const struct readiness *r)
  */
 static void readiness_write_taint(struct readiness *r)
 {
-	json_t *version = json_object_get(json_object_get(r->node, "metadata"), "resourceVersion");
+	json_t *version = kube_meta(r->node, "resourceVersion");
 	const json_t *others = readiness_taints(r);
 	const json_t *ours = item_of(others, "key", READINESS_TAINT);
 	json_t *list = json_array(), *taint;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <utlist.h>
 
@@ -16,7 +15,6 @@
 #define LOG_SOURCE "report"
 #define NODE_NAMESPACE "default" /* namespace of events about nodes */
 #define PROBLEM "events"
-#define TIME_MAX 32u
 #define NS_PER_MS UINT64_C(1000000)
 #define NAME_MAX_LEN 253u
 
@@ -59,12 +57,9 @@ static json_t *report_involved(const struct report *r, const Agent__ClusterEvent
  * first answer was lost. */
 static json_t *body_of(const struct report *r, const Agent__ClusterEvent *e, const char *ns)
 {
-	char at[TIME_MAX], name[32];
-	struct tm tm;
-	time_t t = (time_t)e->time_s;
-	if (!gmtime_r(&t, &tm))
+	char at[KUBE_TIME_MAX], name[32];
+	if (kube_time((time_t)e->time_s, at))
 		return NULL;
-	(void)strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &tm);
 	(void)snprintf(name, sizeof name, "nri-rp.%08x%08x", kube_jitter(UINT32_MAX),
 		       kube_jitter(UINT32_MAX));
 	return json_pack(

@@ -173,9 +173,7 @@ static void slices_write(struct slices *s)
 		"uid", s->uid, "spec", "driver", s->driver, "nodeName", s->node, "pool", "name",
 		s->node, "generation", (json_int_t)s->generation, "resourceSliceCount", 1,
 		"devices", s->devices);
-	_free_ char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-	json_decref(object);
-	if (!text || writer_put(s->writer, text))
+	if (writer_put(s->writer, object))
 		log_error("the devices of claims cannot be published: no memory");
 }
 
@@ -260,8 +258,7 @@ int slices_take(struct slices *s, const Agent__PublishedRequest *m)
 
 void slices_node_seen(struct slices *s, const json_t *node)
 {
-	const char *uid =
-		json_string_value(json_object_get(json_object_get(node, "metadata"), "uid"));
+	const char *uid = json_string_value(kube_meta(node, "uid"));
 	if (!uid || (s->uid && str_eq(s->uid, uid)))
 		return;
 	free(s->uid);
@@ -301,7 +298,7 @@ void slices_withdraw(struct slices *s)
 	s->writer = slices_writer(s, "PATCH", FIELD_MANAGER);
 	if (!s->remover)
 		s->remover = slices_writer(s, "DELETE", "");
-	if (!s->writer || !s->remover || writer_put(s->remover, "{}"))
+	if (!s->writer || !s->remover || writer_put(s->remover, json_object()))
 		log_error("ResourceSlice %s cannot be removed: no memory", s->name);
 }
 

@@ -69,8 +69,7 @@ int watch_feed(const struct watch_lines *l, const void *data, size_t n)
 
 static const char *version_of(const json_t *object)
 {
-	const char *v = json_string_value(
-		json_object_get(json_object_get(object, "metadata"), "resourceVersion"));
+	const char *v = json_string_value(kube_meta(object, "resourceVersion"));
 	return v && *v && strlen(v) < VERSION_MAX ? v : NULL;
 }
 
@@ -230,8 +229,7 @@ static void stream_ended(const struct kube_answer *answer, void *arg)
 static int take_page(struct watch *w, json_t *list)
 {
 	json_t *items = json_object_get(list, "items"), *item;
-	const char *next =
-		json_string_value(json_object_get(json_object_get(list, "metadata"), "continue"));
+	const char *next = json_string_value(kube_meta(list, "continue"));
 	const char *version = version_of(list);
 	size_t i;
 	if (!json_is_array(items) || !version || (next && strlen(next) >= CONTINUE_MAX))

@@ -82,13 +82,14 @@ static void write_now(void *arg)
 		writer_later(w, clock_ms() + kube_backoff_next_ms(&w->backoff));
 }
 
-int writer_put(struct writer *w, const char *body)
+int writer_put(struct writer *w, json_t *body)
 {
-	char *copy = strdup(body);
-	if (!copy)
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	json_decref(body);
+	if (!text)
 		return -ENOMEM;
 	free(w->wanted);
-	w->wanted = copy;
+	w->wanted = text;
 	if (w->call)
 		w->wanted_again = true;
 	else

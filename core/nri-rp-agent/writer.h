@@ -27,7 +27,8 @@ struct writer_config {
 /* Takes over the path, also on failure. NULL: no memory. */
 struct writer *writer_new(struct kube *k, const struct writer_config *config);
 struct writer *writer_free(struct writer *w); /* accepts NULL; returns NULL */
-/* Sets the content to write; equal content is written again, too. Returns 0 or -ENOMEM. */
-int writer_put(struct writer *w, const char *body);
+/* Sets the content to write, which is taken over; equal content is written again, too. Returns 0 or
+ * -ENOMEM; body NULL: no memory. */
+int writer_put(struct writer *w, json_t *body);
 bool writer_idle(const struct writer *w); /* all wanted content has been written or was refused */
 bool writer_writing(const struct writer *w); /* Returns true while a request is running. */
