@@ -13,6 +13,7 @@
 
 #include "core/nri-rpd/agent/agent.h"
 #include "core/nri-rpd/control/control.h"
+#include "core/nri-rpd/host/breadcrumb.h"
 #include "core/nri-rpd/options.h"
 #include "core/nri-rpd/metrics/map/map.h"
 #include "core/nri-rpd/metrics/collector.h"
@@ -478,7 +479,7 @@ int main(int argc, char **argv)
 	r = loop_run(d.loop);
 	if (r) {
 		log_error("the event loop failed: a module may have closed its descriptors");
-		pipeline_failed(d.pipeline);
+		crumb_failed(pipeline_crumb(d.pipeline));
 	}
 	bool failed = r || d.failed;
 	return rpd_stop(&d, failed ? EXIT_FAILURE : EXIT_SUCCESS);

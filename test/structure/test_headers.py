@@ -6,6 +6,7 @@ import re
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 DEFINITION = re.compile(r'^(?!static|typedef|return|else|#|\s|/|\*|extern)[A-Za-z_][\w \*]*?[ \*](\w+)\((?:[^;{}]|\n)*?\)\n\{', re.M)
+ROW = re.compile(r'^DEFINE_\w+\((\w+),', re.M)  # of a macro that defines a function
 PROTOTYPE = re.compile(r'^(?!static|typedef|#|\s|\}|\{)[A-Za-z_][\w \*]*?[ \*](\w+)\([^;{}]*\)[^;{}()]*;', re.M | re.S)
 # What the files of one folder share, under a name that says so, and headers that are the face of a whole folder.
 SHARED = re.compile(r'(^|_)(internal|impl)\.h$')
@@ -28,7 +29,7 @@ def definitions(code):
     found = {}
     for name, text in code.items():
         if name.endswith('.c'):
-            for function in DEFINITION.findall(text):
+            for function in DEFINITION.findall(text) + ROW.findall(text):
                 found.setdefault(function, []).append(name)
     return found
 

@@ -122,11 +122,6 @@ void instance_report_foreign(struct instance *i)
 		  i->module->name, __atomic_load_n(&i->foreign_service, __ATOMIC_RELAXED), n);
 }
 
-uint32_t instance_foreign_calls(const struct instance *i)
-{
-	return __atomic_load_n(&i->n_foreign, __ATOMIC_RELAXED);
-}
-
 void instance_fill_host(struct instance *i)
 {
 	i->thread = pthread_self();
@@ -174,6 +169,25 @@ static int instance_leave(struct instance *i, enum crumb_call call, int32_t resu
 		callback((i)->inst, ##__VA_ARGS__);                                                \
 		(void)instance_leave(i, call, 0, NULL);                                            \
 	} while (0)
+
+/* Defines a function of instance.h that reads a property of an instance. */
+#define DEFINE_GETTER(name, type, ...)                                                             \
+	type name(const struct instance *i)                                                        \
+	{                                                                                          \
+		return __VA_ARGS__;                                                                \
+	}
+/* Define functions of instance.h that call an optional callback: with a sink, or about a container,
+ * which is the object of the call. */
+#define DEFINE_SINK_CALL(name, sink_type, table, callback, call)                                   \
+	int name(struct instance *i, const struct sink_type *sink, struct err *err)                \
+	{                                                                                          \
+		return CALL_OPTIONAL(i, table, callback, call, NULL, err, sink);                   \
+	}
+#define DEFINE_CTR_CALL(name, table, callback, call, ...)                                          \
+	int name(struct instance *i, struct ctr *ctr, struct err *err)                             \
+	{                                                                                          \
+		return CALL_OPTIONAL(i, table, callback, call, ctr->full_name, err, __VA_ARGS__);  \
+	}
 
 /* ---- roles ----------------------------------------------------------------------------------- */
 
@@ -311,55 +325,23 @@ struct instance *instance_free(struct instance *i)
 	return NULL;
 }
 
-struct module *instance_module(const struct instance *i)
-{
-	return i->module;
-}
-
-const char *instance_name(const struct instance *i)
-{
-	return i->module->name;
-}
-
-const struct prefixes *instance_prefixes(const struct instance *i)
-{
-	return i->env->cache ? cache_prefixes(i->env->cache) : NULL;
-}
-
-uint32_t instance_role(const struct instance *i)
-{
-	return i->role->kind;
-}
-
-bool instance_handles_events(const struct instance *i)
-{
-	return HAS(i->policy, event);
-}
-
-bool instance_handles_starts(const struct instance *i)
-{
-	return instance_handles_events(i) && !i->ignores_starts;
-}
+DEFINE_GETTER(instance_module, struct module *, i->module)
+DEFINE_GETTER(instance_name, const char *, i->module->name)
+DEFINE_GETTER(instance_prefixes, const struct prefixes *,
+	      i->env->cache ? cache_prefixes(i->env->cache) : NULL)
+DEFINE_GETTER(instance_role, uint32_t, i->role->kind)
+DEFINE_GETTER(instance_handles_events, bool, HAS(i->policy, event))
+DEFINE_GETTER(instance_handles_starts, bool, instance_handles_events(i) && !i->ignores_starts)
 
 bool instance_knows(const struct instance *i, uint32_t minor)
 {
 	return i->module->abi_minor >= minor;
 }
 
-unsigned instance_jobs(const struct instance *i)
-{
-	return i->jobs;
-}
-
-uint64_t instance_failures(const struct instance *i)
-{
-	return i->n_failures;
-}
-
-uint32_t instance_number(const struct instance *i)
-{
-	return i->number;
-}
+DEFINE_GETTER(instance_jobs, unsigned, i->jobs)
+DEFINE_GETTER(instance_failures, uint64_t, i->n_failures)
+DEFINE_GETTER(instance_foreign_calls, uint32_t, __atomic_load_n(&i->n_foreign, __ATOMIC_RELAXED))
+DEFINE_GETTER(instance_number, uint32_t, i->number)
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
@@ -417,11 +399,7 @@ int instance_update(struct instance *i, struct ctr *ctr, struct err *err)
 		    ctr->handle);
 }
 
-int instance_unmanaged(struct instance *i, struct ctr *ctr, struct err *err)
-{
-	return CALL_OPTIONAL(i, policy, unmanaged, CRUMB_ALLOCATE, ctr->full_name, err,
-			     running_txn(i), ctr->handle);
-}
+DEFINE_CTR_CALL(instance_unmanaged, policy, unmanaged, CRUMB_ALLOCATE, running_txn(i), ctr->handle)
 
 int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
 {
@@ -434,15 +412,9 @@ int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
 			      err);
 }
 
-bool instance_admits(const struct instance *i)
-{
-	return HAS(i->policy, admit_pod);
-}
-
-bool instance_follows_pods(const struct instance *i)
-{
-	return (HAS(i->policy, admit_pod)) || (HAS(i->policy, pod_removed));
-}
+DEFINE_GETTER(instance_admits, bool, HAS(i->policy, admit_pod))
+DEFINE_GETTER(instance_follows_pods, bool,
+	      (HAS(i->policy, admit_pod)) || (HAS(i->policy, pod_removed)))
 
 int instance_admit_pod(struct instance *i, struct pod *pod, struct err *err)
 {
@@ -482,20 +454,9 @@ int instance_rolled_back(struct instance *i)
 	return r ? RP_RESYNC : 0;
 }
 
-int instance_zones(struct instance *i, const struct rp_zone_sink *sink, struct err *err)
-{
-	return CALL_OPTIONAL(i, zones, zones, CRUMB_ZONES, NULL, err, sink);
-}
-
-int instance_collect(struct instance *i, const struct rp_metric_sink *sink, struct err *err)
-{
-	return CALL_OPTIONAL(i, metrics, collect, CRUMB_METRICS, NULL, err, sink);
-}
-
-int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err)
-{
-	return CALL_OPTIONAL(i, extended, extended, CRUMB_ZONES, NULL, err, sink);
-}
+DEFINE_SINK_CALL(instance_zones, rp_zone_sink, zones, zones, CRUMB_ZONES)
+DEFINE_SINK_CALL(instance_collect, rp_metric_sink, metrics, collect, CRUMB_METRICS)
+DEFINE_SINK_CALL(instance_extended, rp_extended_sink, extended, extended, CRUMB_ZONES)
 
 int instance_allocatable(struct instance *i, struct rp_idset *ret, struct err *err)
 {
@@ -526,15 +487,9 @@ bool instance_owns_device(const struct instance *i, const char *device)
 	       device[n] == '-';
 }
 
-bool instance_has_devices(const struct instance *i)
-{
-	return HAS(i->devices, release) && i->devices->devices && i->devices->allocate;
-}
-
-int instance_devices(struct instance *i, const struct rp_devices_sink *sink, struct err *err)
-{
-	return CALL(i, devices, devices, CRUMB_ZONES, NULL, err, sink);
-}
+DEFINE_GETTER(instance_has_devices, bool,
+	      HAS(i->devices, release) && i->devices->devices && i->devices->allocate)
+DEFINE_SINK_CALL(instance_devices, rp_devices_sink, devices, devices, CRUMB_ZONES)
 
 int instance_device_allocate(struct instance *i, struct ctr *claim, struct err *err)
 {
@@ -573,17 +528,9 @@ void instance_stop(struct instance *i)
 		NOTIFY(i, CRUMB_STOP, i->controller->stop);
 }
 
-int instance_pre_create(struct instance *i, struct ctr *ctr, struct err *err)
-{
-	return CALL_OPTIONAL(i, controller, pre_create, CRUMB_PRE_CREATE, ctr->full_name, err,
-			     running_txn(i), ctr->handle);
-}
-
-int instance_post_start(struct instance *i, struct ctr *ctr, struct err *err)
-{
-	return CALL_OPTIONAL(i, controller, post_start, CRUMB_POST_START, ctr->full_name, err,
-			     ctr->handle);
-}
+DEFINE_CTR_CALL(instance_pre_create, controller, pre_create, CRUMB_PRE_CREATE, running_txn(i),
+		ctr->handle)
+DEFINE_CTR_CALL(instance_post_start, controller, post_start, CRUMB_POST_START, ctr->handle)
 
 int instance_post_update(struct instance *i, struct ctr *ctr, uint32_t changed, struct err *err)
 {
@@ -591,16 +538,8 @@ int instance_post_update(struct instance *i, struct ctr *ctr, uint32_t changed, 
 			     ctr->handle, changed);
 }
 
-int instance_post_stop(struct instance *i, struct ctr *ctr, struct err *err)
-{
-	return CALL_OPTIONAL(i, controller, post_stop, CRUMB_POST_STOP, ctr->full_name, err,
-			     ctr->handle);
-}
-
-uint32_t instance_takes(const struct instance *i)
-{
-	return RP_HAS(i->controller, takes) ? i->controller->takes : 0;
-}
+DEFINE_CTR_CALL(instance_post_stop, controller, post_stop, CRUMB_POST_STOP, ctr->handle)
+DEFINE_GETTER(instance_takes, uint32_t, RP_HAS(i->controller, takes) ? i->controller->takes : 0)
 
 void instance_controller_sync(struct instance *i)
 {
@@ -640,25 +579,10 @@ int instance_decide(struct instance *i, const struct rp_question *question,
 
 /* ---- calculators ----------------------------------------------------------------------------- */
 
-bool instance_wants_forecast(const struct instance *i)
-{
-	return i->calculator->flags & RP_CALCULATOR_FORECAST;
-}
-
-const char *const *instance_resources(const struct instance *i)
-{
-	return i->calculator->resources;
-}
-
-const char *const *instance_annotations(const struct instance *i)
-{
-	return i->calculator->annotations;
-}
-
-int instance_calculate(struct instance *i, const struct rp_nr_sink *out, struct err *err)
-{
-	return CALL(i, calculator, calculate, CRUMB_CALCULATE, NULL, err, out);
-}
+DEFINE_GETTER(instance_wants_forecast, bool, (i->calculator->flags & RP_CALCULATOR_FORECAST) != 0)
+DEFINE_GETTER(instance_resources, const char *const *, i->calculator->resources)
+DEFINE_GETTER(instance_annotations, const char *const *, i->calculator->annotations)
+DEFINE_SINK_CALL(instance_calculate, rp_nr_sink, calculator, calculate, CRUMB_CALCULATE)
 
 int instance_reset(struct instance *i, const char *message, const struct rp_nr_sink *out,
 		   bool *ret_default, struct err *err)

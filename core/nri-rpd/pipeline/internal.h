@@ -71,3 +71,12 @@ static inline bool pipeline_records(const struct pipeline *p)
 {
 	return !p->env.trial && !p->cfg.alone;
 }
+
+/* Evaluates a call of modules, with an int as its result, within the time limit of the watchdog. */
+#define WATCHED(p, call)                                                                           \
+	__extension__({                                                                            \
+		watchdog_begin((p)->watchdog);                                                     \
+		int watched_ = (call);                                                             \
+		watchdog_end((p)->watchdog);                                                       \
+		watched_;                                                                          \
+	})

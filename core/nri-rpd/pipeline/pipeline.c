@@ -47,12 +47,10 @@ static void on_event(struct instance *i, const struct rp_event *ev, void *arg)
 		controllers_timer(p, i, ev->cookie);
 		return;
 	}
-	watchdog_begin(p->watchdog);
-	if (decide_event(p, pipeline_deliver, &own, &err))
+	if (WATCHED(p, decide_event(p, pipeline_deliver, &own, &err)))
 		log_warning("policy %s: %s %llu: %s", instance_name(i),
 			    ev->type == RP_EVENT_TIMER ? "timer" : "event",
 			    (unsigned long long)ev->cookie, err.text);
-	watchdog_end(p->watchdog);
 }
 
 static void on_reported(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
@@ -316,11 +314,6 @@ int pipeline_new_alone(const struct pipeline_config *config, struct pipeline **r
 	return 0;
 }
 
-void pipeline_failed(struct pipeline *p)
-{
-	crumb_failed(p->env.crumb);
-}
-
 /* Leaves a hanging job behind. Marks the crash record, so that the next start blames no module for
  * the exit. */
 static struct pipeline *leave_hanging(struct pipeline *p)
@@ -387,51 +380,23 @@ struct pipeline *pipeline_free(struct pipeline *p)
 
 /* ---- access ---------------------------------------------------------------------------------- */
 
-struct runtime_state *pipeline_runtime(struct pipeline *p)
-{
-	return &p->runtime;
-}
-
-struct cache *pipeline_cache(struct pipeline *p)
-{
-	return p->env.cache;
-}
-
-struct topo *pipeline_topo(struct pipeline *p)
-{
-	return p->env.topo;
-}
-
-struct store *pipeline_store(struct pipeline *p)
-{
-	return p->store;
-}
-
-struct loader *pipeline_loader(struct pipeline *p)
-{
-	return p->loader;
-}
-
-struct crumb *pipeline_crumb(struct pipeline *p)
-{
-	return p->env.crumb;
-}
-
-const struct fs_root *pipeline_root(struct pipeline *p)
-{
-	return &p->root;
-}
-
-struct instance *pipeline_policy(struct pipeline *p)
-{
-	return p->policy;
-}
+#define DEFINE_GETTER(name, type, ...)                                                             \
+	type name(struct pipeline *p)                                                              \
+	{                                                                                          \
+		return __VA_ARGS__;                                                                \
+	}
+DEFINE_GETTER(pipeline_runtime, struct runtime_state *, &p->runtime)
+DEFINE_GETTER(pipeline_cache, struct cache *, p->env.cache)
+DEFINE_GETTER(pipeline_topo, struct topo *, p->env.topo)
+DEFINE_GETTER(pipeline_store, struct store *, p->store)
+DEFINE_GETTER(pipeline_loader, struct loader *, p->loader)
+DEFINE_GETTER(pipeline_crumb, struct crumb *, p->env.crumb)
+DEFINE_GETTER(pipeline_root, const struct fs_root *, &p->root)
+DEFINE_GETTER(pipeline_policy, struct instance *, p->policy)
 
 int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct err *err)
 {
-	watchdog_begin(p->watchdog);
-	int r = p->policy ? instance_zones(p->policy, sink, err) : 0;
-	watchdog_end(p->watchdog);
+	int r = WATCHED(p, p->policy ? instance_zones(p->policy, sink, err) : 0);
 	/* zones of the calculators have other names than those of the policy */
 	bool more = (!r || r == -ENOTSUP) && p->node.noderes && noderes_zones(p, sink);
 	return r == -ENOTSUP && more ? 0 : r;
@@ -439,10 +404,7 @@ int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct e
 
 int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, struct err *err)
 {
-	watchdog_begin(p->watchdog);
-	int r = p->policy ? instance_extended(p->policy, sink, err) : 0;
-	watchdog_end(p->watchdog);
-	return r;
+	return WATCHED(p, p->policy ? instance_extended(p->policy, sink, err) : 0);
 }
 
 static void pipeline_on_zone(void *ctx, const char *name, const char *type, const char *parent)
@@ -487,9 +449,7 @@ static int pipeline_unreserved(struct pipeline *p, struct rp_idset *ret, struct 
 
 int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err)
 {
-	watchdog_begin(p->watchdog);
-	int r = p->policy ? instance_allocatable(p->policy, ret, err) : 0;
-	watchdog_end(p->watchdog);
+	int r = WATCHED(p, p->policy ? instance_allocatable(p->policy, ret, err) : 0);
 	if (r == 0)
 		return pipeline_unreserved(p, ret, err);
 	if (r > 0)
@@ -500,19 +460,13 @@ int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *e
 int pipeline_memory(struct pipeline *p, struct ctr *ctr, const struct rp_memory_sink *sink,
 		    struct err *err)
 {
-	watchdog_begin(p->watchdog);
-	int r = p->policy ? instance_memory(p->policy, ctr, sink, err) : 0;
-	watchdog_end(p->watchdog);
-	return r;
+	return WATCHED(p, p->policy ? instance_memory(p->policy, ctr, sink, err) : 0);
 }
 
 int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,
 		     struct err *err)
 {
-	watchdog_begin(p->watchdog);
-	int r = instance_collect(i, sink, err);
-	watchdog_end(p->watchdog);
-	return r;
+	return WATCHED(p, instance_collect(i, sink, err));
 }
 
 int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, void *arg), void *arg)

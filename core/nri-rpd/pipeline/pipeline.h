@@ -155,8 +155,6 @@ int pipeline_new_alone(const struct pipeline_config *config, struct pipeline **r
  * freed, and the process has to _exit(). */
 #define PIPELINE_STOP_MS 3000u
 struct pipeline *pipeline_free(struct pipeline *p);
-/* Records a failure of the event loop. The next start treats the exit as a crash. */
-void pipeline_failed(struct pipeline *p);
 
 /*
  * Checks a configuration as a start would, with modules, topology and a copy of the state in the

@@ -298,9 +298,8 @@ int pipeline_claim_prepare(struct pipeline *p, const struct claim_desc *desc,
 	struct ctr *claim = claim_by_uid(p->env.cache, desc->uid);
 	if (!claim && !p->runtime.synchronized)
 		return err_set(err, -EAGAIN, "no container runtime has listed its containers yet");
-	watchdog_begin(p->watchdog);
-	int r = claim ? claims_repeat(p, claim, desc, err) : claims_new(p, desc, &claim, err);
-	watchdog_end(p->watchdog);
+	int r = WATCHED(p, claim ? claims_repeat(p, claim, desc, err)
+				 : claims_new(p, desc, &claim, err));
 	*ret = claim;
 	return r;
 }

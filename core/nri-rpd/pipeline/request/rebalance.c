@@ -54,14 +54,6 @@ static int rebalance_deliver(struct pipeline *p, void *arg, struct err *err)
 		       o->n_moves, o->budget);
 }
 
-static int rebalance_tell(struct pipeline *p, struct occasion *o, struct err *err)
-{
-	watchdog_begin(p->watchdog);
-	int r = decide_event(p, rebalance_deliver, o, err);
-	watchdog_end(p->watchdog);
-	return r;
-}
-
 static bool rebalance_listens(const struct pipeline *p)
 {
 	return p->policy && instance_handles_events(p->policy);
@@ -82,7 +74,7 @@ int pipeline_rebalance(struct pipeline *p, uint32_t budget, unsigned *ret_moves,
 			       p->policy ? instance_name(p->policy) : "none");
 	if (!p->runtime.synchronized)
 		return err_set(err, -EAGAIN, "the runtime has not sent its list of containers yet");
-	int r = rebalance_tell(p, &o, err);
+	int r = WATCHED(p, decide_event(p, rebalance_deliver, &o, err));
 	if (!r)
 		p->stats.rebalances++;
 	if (!r && ret_moves)
@@ -151,7 +143,7 @@ void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure)
 			  ctr->full_name, text);
 	if (!rebalance_listens(p) || !p->runtime.synchronized)
 		return;
-	int r = rebalance_tell(p, &o, &err);
+	int r = WATCHED(p, decide_event(p, rebalance_deliver, &o, &err));
 	if (r)
 		log_warning("%s: policy %s: %s", ctr->full_name, instance_name(p->policy),
 			    err_text(&err, r));
