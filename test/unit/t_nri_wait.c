@@ -59,7 +59,7 @@ static struct runtime *asking_runtime(struct asking *a)
 	turn_on(a, r);
 	/* The pod that existed before is listed. */
 	assert_int_equal(a->n_all, 1);
-	pipeline_devices_listed(r->w->p, NULL, 0);
+	pipeline_devices_listed(r->w->p, NULL, NULL, 0);
 	return r;
 }
 
@@ -397,7 +397,7 @@ static void test_a_synchronization_waits_for_the_list(void **state)
 	world_until(r->w, is_waiting, r);
 	assert_int_equal(a.n_all, 1);
 	send_create(&a, &create, "create", "b", "cpus 2");
-	pipeline_devices_listed(r->w->p, pods, 2);
+	pipeline_devices_listed(r->w->p, NULL, pods, 2);
 	await(&a, &sync);
 	assert_int_equal(sync.error, 0);
 	struct rp_pod_resource_info info = {.size = sizeof info};
@@ -421,7 +421,7 @@ static void test_a_list_is_waited_for_only_so_long(void **state)
 	assert_int_equal(sync.error, 0);
 	assert_int_equal(a.n_all, 1);
 	/* The late, empty list still records that the pod has no devices. */
-	pipeline_devices_listed(r->w->p, NULL, 0);
+	pipeline_devices_listed(r->w->p, NULL, NULL, 0);
 	struct devices_status s;
 	pipeline_devices_status(r->w->p, &s);
 	assert_int_equal(s.n_known, 1);
@@ -447,7 +447,7 @@ static void test_parts_of_a_synchronization(void **state)
 	send_sync(&a, &sync, "a");
 	world_until(r->w, is_waiting, r);
 	assert_int_equal(a.n_all, 1);
-	pipeline_devices_listed(r->w->p, NULL, 0);
+	pipeline_devices_listed(r->w->p, NULL, NULL, 0);
 	await(&a, &sync);
 	assert_int_equal(first.error | sync.error, 0);
 	assert_non_null(cache_pod(pipeline_cache(r->w->p), "p-b"));

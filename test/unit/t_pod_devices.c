@@ -239,7 +239,7 @@ static void test_off_there_is_nothing(void **state)
 	/* messages without a request are ignored */
 	pipeline_devices_tell(w->p, handle_of(w, &web), &nic, 1);
 	pipeline_devices_fail(w->p, handle_of(w, &web), "no");
-	pipeline_devices_listed(w->p, NULL, 0);
+	pipeline_devices_listed(w->p, NULL, NULL, 0);
 	pipeline_devices_not_listed(w->p, "no");
 	pipeline_devices_reachable(w->p, true, "");
 	pipeline_devices_off(w->p);
@@ -494,11 +494,11 @@ static const struct device_desc
 /* Lists the devices of pods in no particular order. */
 static void list_both(struct world *w)
 {
-	struct pod_devices_desc pods[] = {{"default", "web", &web_nic, 1},
-					  {"zoo", "db", &web_nic, 1},
-					  {"default", "db", &db_gpu, 1},
-					  {"another", "web", &db_gpu, 1}};
-	pipeline_devices_listed(w->p, pods, COUNT(pods));
+	static struct pod_devices_desc pods[] = {{"default", "web", &web_nic, 1},
+						 {"zoo", "db", &web_nic, 1},
+						 {"default", "db", &db_gpu, 1},
+						 {"another", "web", &db_gpu, 1}};
+	pipeline_devices_listed(w->p, NULL, pods, COUNT(pods));
 }
 
 /* Checks a list of devices that arrives before the runtime's list of pods. */

@@ -103,7 +103,7 @@ static int list_all(void *arg)
 	pipeline_devices_reachable(w->p, true, "");
 	w->p->runtime.synchronized = false;
 	OOM_CHECK(devices_wait_all(w->p, true, clock_ns()) != 0);
-	pipeline_devices_listed(w->p, pods, 2);
+	pipeline_devices_listed(w->p, NULL, pods, 2);
 	OOM_CHECK(devices_wait_all(w->p, false, clock_ns()) == 0);
 	devices_synchronizing(w->p);
 	w->p->runtime.synchronized = true;

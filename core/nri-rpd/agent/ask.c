@@ -9,6 +9,7 @@
 #include "core/lib/wire/agent_protocol.h"
 #include "core/nri-rpd/pipeline/node/evict.h"
 #include "core/lib/util/arena.h"
+#include "core/lib/util/cleanup.h"
 #include "core/lib/util/pb.h"
 #include "proto/agent.pb-c.h"
 
@@ -142,7 +143,7 @@ static void on_list(const struct rpc_result *result, void *arg)
 	if (r || result->error)
 		pipeline_devices_not_listed(p, agent_call_error(result, r));
 	else
-		pipeline_devices_listed(p, pods, n);
+		pipeline_devices_listed(p, TAKE(a), pods, n);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */

@@ -20,8 +20,6 @@
 #define LOG_SOURCE "devices"
 #define ARENA_BLOCK 256u
 #define ARENA_MAX (16u << 20) /* largest memory of the devices of one pod, in bytes */
-#define KEPT_BLOCK (16u << 10)
-#define KEPT_MAX (64u << 20)
 #define NOTE_MAX 512u
 /* annotation: kinds of hints that a pod wants */
 #define HINTS_KEY "topologyhints.resource-policy.nri.io"
@@ -52,18 +50,15 @@ struct query {
 struct devices {
 	struct device_source source;
 	const struct topo *const *topo;
-	bool reachable;
-	char why_not[ERR_TEXT_MAX];
+	struct devices_status status; /* without the counts of the present queries */
 	bool warned; /* a message has said that the agent cannot be queried */
 	struct query *queries;
 	bool listing;
-	/* List that arrived before the pods of its Synchronize. */
+	/* list that arrived before the pods of its Synchronize, and its memory */
+	bool has_kept;
 	struct arena *kept;
 	struct pod_devices_desc *kept_pods;
 	uint32_t n_kept;
-	uint64_t asked, answered, failed, late;
-	char last_error[ERR_TEXT_MAX];
-	char unclaimed[NOTE_MAX]; /* last container with CDI devices but no claim; "": none */
 	struct log_limit failures;
 };
 
@@ -140,8 +135,7 @@ static void query_free(struct devices *d, struct query *q)
 static void drop_kept(struct devices *d)
 {
 	d->kept = arena_free(d->kept);
-	d->kept_pods = NULL;
-	d->n_kept = 0;
+	d->has_kept = false;
 }
 
 static void devices_fail(struct devices *d, struct query *q, const char *why)
@@ -151,8 +145,8 @@ static void devices_fail(struct devices *d, struct query *q, const char *why)
 	q->failed_ms = clock_ms();
 	q->arena = arena_new(ARENA_BLOCK, ARENA_MAX);
 	q->why = q->arena ? arena_strdup(q->arena, why) : NULL;
-	d->failed++;
-	(void)snprintf(d->last_error, sizeof d->last_error, "%s", why);
+	d->status.failed++;
+	(void)snprintf(d->status.last_error, sizeof d->status.last_error, "%s", why);
 }
 
 /* Writes the path in sysfs of a PCI device "0000:17:00.0" or of a PCIe root "pci0000:17", for
@@ -236,7 +230,7 @@ static void devices_take(struct devices *d, struct query *q, const struct device
 		return;
 	}
 	q->state = QUERY_KNOWN;
-	d->answered++;
+	d->status.answered++;
 }
 
 /* ---- queries to the source ------------------------------------------------------------------- */
@@ -248,13 +242,13 @@ static void warn_once(struct devices *d)
 	d->warned = true;
 	log_warning("the devices of pods are unknown, because no agent is available (%s): "
 		    "containers are placed without these hints (logged once)",
-		    d->why_not);
+		    d->status.why_not);
 }
 
 static void devices_ask(struct pipeline *p, const struct pod *pod)
 {
 	struct devices *d = p->wait.devices;
-	if (!d->reachable) {
+	if (!d->status.reachable) {
 		warn_once(d);
 		return;
 	}
@@ -263,7 +257,7 @@ static void devices_ask(struct pipeline *p, const struct pod *pod)
 		return;
 	forget_answer(q);
 	q->state = QUERY_ASKED;
-	d->asked++;
+	d->status.asked++;
 	int r = d->source.ask_pod(d->source.arg, pod->handle, pod->ns, pod->name);
 	if (r)
 		devices_fail(d, q, strerror(-r));
@@ -283,7 +277,7 @@ void devices_pod_ended(struct pipeline *p, const struct pod *pod)
 	if (!q)
 		return;
 	query_free(d, q);
-	if (d->reachable)
+	if (d->status.reachable)
 		d->source.pod_ended(d->source.arg, pod->ns, pod->name);
 }
 
@@ -344,69 +338,33 @@ static void take_listed(struct pipeline *p, const struct pod_devices_desc *pods,
 	}
 }
 
-static int copy_pod(struct arena *a, struct pod_devices_desc *to,
-		    const struct pod_devices_desc *from)
-{
-	struct device_desc *list = arena_array(a, from->n + 1, sizeof *list);
-	*to = (struct pod_devices_desc){arena_strdup(a, from->ns), arena_strdup(a, from->name),
-					list, from->n};
-	int r = to->ns && to->name && list ? 0 : -ENOMEM;
-	for (uint32_t i = 0; !r && i < from->n; i++) {
-		list[i] = from->list[i];
-		list[i].ctr = arena_strdup(a, from->list[i].ctr);
-		list[i].resource = arena_strdup(a, from->list[i].resource);
-		list[i].nodes = arena_memdup(a, from->list[i].nodes,
-					     from->list[i].n_nodes * sizeof *list[i].nodes);
-		if (!list[i].ctr || !list[i].resource || !list[i].nodes)
-			r = -ENOMEM;
-		if (!list[i].claim)
-			continue;
-		list[i].claim = arena_strdup(a, from->list[i].claim);
-		list[i].pci = arena_strdup(a, from->list[i].pci);
-		list[i].unknown = arena_strdup(a, from->list[i].unknown);
-		if (!list[i].claim || !list[i].pci || !list[i].unknown)
-			r = -ENOMEM;
-	}
-	return r;
-}
-
-static void devices_keep(struct devices *d, const struct pod_devices_desc *pods, uint32_t n)
-{
-	drop_kept(d);
-	d->kept = arena_new(KEPT_BLOCK, KEPT_MAX);
-	d->kept_pods = d->kept ? arena_array(d->kept, n + 1, sizeof *pods) : NULL;
-	int r = d->kept_pods ? 0 : -ENOMEM;
-	for (uint32_t i = 0; !r && i < n; i++)
-		r = copy_pod(d->kept, &d->kept_pods[i], &pods[i]);
-	d->n_kept = n;
-	if (r) {
-		log_error("out of memory for the devices of %u pods: synchronizing without them",
-			  n);
-		drop_kept(d);
-	}
-}
-
 void devices_synchronizing(struct pipeline *p)
 {
 	struct devices *d = p->wait.devices;
-	if (!d || !d->kept)
+	if (!d || !d->has_kept)
 		return;
 	take_listed(p, d->kept_pods, d->n_kept);
 	drop_kept(d);
 }
 
-void pipeline_devices_listed(struct pipeline *p, struct pod_devices_desc *pods, uint32_t n)
+void pipeline_devices_listed(struct pipeline *p, struct arena *arena, struct pod_devices_desc *pods,
+			     uint32_t n)
 {
 	struct devices *d = p->wait.devices;
-	if (!d || !d->listing)
+	if (!d || !d->listing) {
+		(void)arena_free(arena);
 		return;
+	}
 	d->listing = false;
 	if (n > 1)
 		qsort(pods, n, sizeof *pods, pod_cmp);
+	drop_kept(d);
+	d->has_kept = true;
+	d->kept = arena;
+	d->kept_pods = pods;
+	d->n_kept = n;
 	if (p->runtime.synchronized)
-		take_listed(p, pods, n);
-	else
-		devices_keep(d, pods, n);
+		devices_synchronizing(p);
 	hold_told(p);
 }
 
@@ -417,8 +375,8 @@ void pipeline_devices_not_listed(struct pipeline *p, const char *why)
 		return;
 	d->listing = false;
 	drop_kept(d);
-	d->failed++;
-	(void)snprintf(d->last_error, sizeof d->last_error, "%s", why);
+	d->status.failed++;
+	(void)snprintf(d->status.last_error, sizeof d->status.last_error, "%s", why);
 	log_warning("the devices of pods could not be listed: %s", why);
 	hold_told(p);
 }
@@ -434,7 +392,7 @@ uint64_t devices_wait(struct pipeline *p, const struct pod_desc *desc, const cha
 		      uint64_t received_ns)
 {
 	struct devices *d = p->wait.devices;
-	if (!d || !d->reachable)
+	if (!d || !d->status.reachable)
 		return 0;
 	struct pod *pod = cache_pod(p->env.cache, desc->id);
 	if (!pod && (!*desc->name || request_adopt_pod(p, desc, &pod, NULL)))
@@ -449,7 +407,7 @@ uint64_t devices_wait(struct pipeline *p, const struct pod_desc *desc, const cha
 	if (!q || q->state != QUERY_ASKED)
 		return 0;
 	uint64_t end = hold_limit(p, received_ns, DEVICES_CREATE_WAIT_MS);
-	d->late += end == 0;
+	d->status.late += end == 0;
 	return end;
 }
 
@@ -460,13 +418,13 @@ uint64_t devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
 		return 0;
 	if (begin)
 		drop_kept(d); /* the list of an earlier Synchronize is out of date */
-	if (begin && d->reachable && !d->listing)
+	if (begin && d->status.reachable && !d->listing)
 		d->listing = d->source.ask_all(d->source.arg) == 0;
 	if (!d->listing)
 		return 0;
 	uint64_t end = hold_limit(p, received_ns, DEVICES_SYNC_WAIT_MS);
 	if (!end) {
-		d->late++;
+		d->status.late++;
 		log_warning(
 			"the devices of pods did not arrive in time: synchronizing without them");
 	}
@@ -532,8 +490,8 @@ static void explain_unclaimed(struct pipeline *p, struct ctr *ctr)
 		"KubeletPodResourcesDynamicResources is off",
 		ctr->desc->cdi[0]);
 	host_note(p->env.cache, ctr, line);
-	(void)snprintf(p->wait.devices->unclaimed, NOTE_MAX, "%.150s: %.350s", ctr->full_name,
-		       line);
+	(void)snprintf(p->wait.devices->status.unclaimed, NOTE_MAX, "%.150s: %.350s",
+		       ctr->full_name, line);
 }
 
 static void explain_device(struct pipeline *p, struct ctr *ctr, const struct device *d)
@@ -570,8 +528,8 @@ void devices_explain(struct pipeline *p, struct ctr *ctr)
 	const struct query *q = devices_find(d, ctr->pod->handle);
 	const char *why = NULL;
 	char line[NOTE_MAX];
-	if (!d->reachable && (!q || q->state != QUERY_KNOWN))
-		why = d->why_not;
+	if (!d->status.reachable && (!q || q->state != QUERY_KNOWN))
+		why = d->status.why_not;
 	else if (q && q->state == QUERY_ASKED)
 		why = "the agent did not reply in time";
 	else if (q && q->state == QUERY_FAILED)
@@ -599,9 +557,11 @@ int pipeline_devices_on(struct pipeline *p, const struct device_source *source)
 		return -ENOMEM;
 	pipeline_devices_off(p);
 	d->source = *source;
+	d->status.on = true;
+	d->status.claims = source->claims;
 	d->topo = (const struct topo *const *)&p->env.topo;
 	d->failures = (struct log_limit)LOG_LIMIT(5, 10000);
-	(void)snprintf(d->why_not, sizeof d->why_not, "no agent has connected yet");
+	(void)snprintf(d->status.why_not, sizeof d->status.why_not, "no agent has connected yet");
 	p->wait.devices = d;
 	p->env.pod_resource = pod_resource;
 	return 0;
@@ -630,7 +590,7 @@ static void fail_asked(struct pipeline *p)
 	drop_kept(d);
 	HASH_ITER (hh, d->queries, q, next)
 		if (q->state == QUERY_ASKED)
-			devices_fail(d, q, d->why_not);
+			devices_fail(d, q, d->status.why_not);
 	hold_told(p);
 }
 
@@ -639,8 +599,8 @@ void pipeline_devices_reachable(struct pipeline *p, bool yes, const char *why_no
 	struct devices *d = p->wait.devices;
 	if (!d)
 		return;
-	d->reachable = yes;
-	(void)snprintf(d->why_not, sizeof d->why_not, "%s", yes ? "" : why_not);
+	d->status.reachable = yes;
+	(void)snprintf(d->status.why_not, sizeof d->status.why_not, "%s", yes ? "" : why_not);
 	if (!yes) {
 		fail_asked(p);
 		return;
@@ -675,18 +635,9 @@ static void count_claims(const struct query *q, struct devices_status *ret)
 void pipeline_devices_status(const struct pipeline *p, struct devices_status *ret)
 {
 	const struct devices *d = p->wait.devices;
-	*ret = (struct devices_status){.on = d != NULL};
+	*ret = d ? d->status : (struct devices_status){.on = false};
 	if (!d)
 		return;
-	ret->reachable = d->reachable;
-	(void)snprintf(ret->why_not, sizeof ret->why_not, "%s", d->why_not);
-	(void)snprintf(ret->last_error, sizeof ret->last_error, "%s", d->last_error);
-	ret->asked = d->asked;
-	ret->answered = d->answered;
-	ret->failed = d->failed;
-	ret->late = d->late;
-	ret->claims = d->source.claims;
-	(void)snprintf(ret->unclaimed, sizeof ret->unclaimed, "%s", d->unclaimed);
 	for (const struct query *q = d->queries; q; q = q->hh.next) {
 		count_claims(q, ret);
 		ret->n_asked += q->state == QUERY_ASKED;

@@ -65,8 +65,10 @@ void pipeline_devices_tell(struct pipeline *p, rp_pod pod, const struct device_d
 			   uint32_t n);
 void pipeline_devices_fail(struct pipeline *p, rp_pod pod, const char *why);
 /* Answers the query about all pods with a list (which is sorted in place), or with the reason of a
- * failure. Pods that are not listed have no devices. */
-void pipeline_devices_listed(struct pipeline *p, struct pod_devices_desc *pods, uint32_t n);
+ * failure. Pods that are not listed have no devices. Takes ownership of the arena, which holds the
+ * list. */
+void pipeline_devices_listed(struct pipeline *p, struct arena *arena, struct pod_devices_desc *pods,
+			     uint32_t n);
 void pipeline_devices_not_listed(struct pipeline *p, const char *why);
 
 /* ---- for the front end ----------------------------------------------------------------------- */
