@@ -179,16 +179,11 @@ void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_
 		ctr->pod->stopped = ctr->pod->over = false;
 }
 
-static void let_go(struct pipeline *p)
+void sync_abandon(struct pipeline *p)
 {
 	struct ctr *ctr;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
 		ctr->desc = NULL;
-}
-
-void sync_abandon(struct pipeline *p)
-{
-	let_go(p);
 }
 
 static void drop_unlisted(struct pipeline *p)
@@ -272,7 +267,7 @@ static int sync_synchronize(struct pipeline *p, void *arg, struct err *err)
 		r = instance_sync(p->policy, err);
 	if (!r && p->policy && *other_runtime)
 		r = tell_of_runtime(p, err);
-	return r ? r : granted_stage_all(p, err);
+	return r ? r : granted_stage_all(p, NULL, err);
 }
 
 /* Queues containers whose decision differs from the runtime's values and that the transaction did
@@ -364,7 +359,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	p->runtime.synchronized_ns = clock_wall_ns();
 	if (!r)
 		sync_report_late(p);
-	let_go(p);
+	sync_abandon(p);
 	stage_differing(p);
 	persist_later(p);
 	export_clean(p);

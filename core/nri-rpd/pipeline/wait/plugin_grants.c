@@ -325,6 +325,9 @@ static void take_back(const struct granted *g)
 static int plugin_grants_stage(struct granted *g, struct err *err)
 {
 	struct arena **a = &g->p->wait.plugins.staged;
+	g->d = txn_stage(g->p->txn, g->ctr);
+	if (!g->d)
+		return err_errno(err, -ENOMEM, "container %s", g->ctr->full_name);
 	if (*a)
 		arena_reset(*a);
 	else
@@ -355,23 +358,17 @@ static int plugin_grants_stage(struct granted *g, struct err *err)
 int granted_stage(struct pipeline *p, struct ctr *ctr, bool comes, struct err *err)
 {
 	struct granted g = {.p = p, .ctr = ctr, .comes = comes};
-	if (!ctr->pod->grants)
-		return 0;
-	g.d = txn_stage(p->txn, ctr);
-	return g.d ? plugin_grants_stage(&g, err)
-		   : err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+	return ctr->pod->grants ? plugin_grants_stage(&g, err) : 0;
 }
 
-int granted_stage_all(struct pipeline *p, struct err *err)
+int granted_stage_all(struct pipeline *p, void *arg, struct err *err)
 {
 	struct ctr *ctr;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		struct granted g = {.p = p, .ctr = ctr};
 		if (!(ctr->pod->grants || ctr->cur.granted) || !ctr_live(ctr->cur.state))
 			continue;
-		g.d = txn_stage(p->txn, ctr);
-		int r = g.d ? plugin_grants_stage(&g, err)
-			    : err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+		int r = plugin_grants_stage(&g, err);
 		if (r)
 			return r;
 	}

@@ -13,7 +13,7 @@ int granted_stage(struct pipeline *p, struct ctr *ctr, bool comes, struct err *e
 
 /* Stages the CPUs, memory nodes and limits that plugins have granted to all containers, where the
  * policy has not decided them. */
-int granted_stage_all(struct pipeline *p, struct err *err);
+int granted_stage_all(struct pipeline *p, void *arg, struct err *err);
 
 struct pod;
 

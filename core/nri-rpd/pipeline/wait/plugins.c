@@ -17,29 +17,19 @@
 
 #define LOG_SOURCE "plugins"
 #define NOTE "resource plugins"
+#define TEXTS_BLOCK (1u << 10)
 #define ARENA_BLOCK (16u << 10)
 #define ARENA_MAX (16u << 20)
 
 /* ---- registered plugins ---------------------------------------------------------------------- */
 
-static void desc_fini(struct plugin_desc *d)
-{
-	free((void *)(uintptr_t)d->resource);
-	free((void *)(uintptr_t)d->endpoint);
-	free((void *)(uintptr_t)d->error);
-	*d = (struct plugin_desc){0};
-}
-
-static int desc_copy(struct plugin_desc *to, const struct plugin_desc *from)
+static int desc_copy(struct arena *texts, struct plugin_desc *to, const struct plugin_desc *from)
 {
 	*to = *from;
-	to->resource = strdup(from->resource);
-	to->endpoint = strdup(from->endpoint);
-	to->error = strdup(from->error);
-	if (to->resource && to->endpoint && to->error)
-		return 0;
-	desc_fini(to);
-	return -ENOMEM;
+	to->resource = arena_strdup(texts, from->resource);
+	to->endpoint = arena_strdup(texts, from->endpoint);
+	to->error = arena_strdup(texts, from->error);
+	return to->resource && to->endpoint && to->error ? 0 : -ENOMEM;
 }
 
 static const struct plugin_desc *plugins_do_find(const struct plugin_desc *list, uint32_t n,
@@ -90,7 +80,7 @@ static void plugins_do_recall(struct pipeline *p, const char *line)
 				      .aligns = flags[0],
 				      .pre_start = flags[1],
 				      .reconciles = flags[2]};
-	s->n += !desc_copy(&s->list[s->n], &d);
+	s->n += !desc_copy(s->texts, &s->list[s->n], &d);
 }
 
 void plugins_restore(struct pipeline *p)
@@ -99,7 +89,8 @@ void plugins_restore(struct pipeline *p)
 	const char *note = store_note(p->store, NOTE, &len);
 	_free_ char *text = note ? strdup(note) : NULL;
 	char *save = NULL;
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
+	p->wait.plugins.texts = text ? arena_new(TEXTS_BLOCK, ARENA_MAX) : NULL;
+	for (char *line = p->wait.plugins.texts ? strtok_r(text, "\n", &save) : NULL; line;
 	     line = strtok_r(NULL, "\n", &save))
 		plugins_do_recall(p, line);
 }
@@ -221,19 +212,12 @@ void plugins_pod_gone(struct pipeline *p, const struct pod *pod)
 		s->source.remove(s->source.arg, pod->uid);
 }
 
-static int stage_all(struct pipeline *p, void *arg, struct err *err)
-{
-	return granted_stage_all(p, err);
-}
-
 /* Applies the present grants of pods to running containers. */
 static void plugins_apply(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
-	watchdog_begin(p->watchdog);
-	if (decide_event(p, stage_all, NULL, &err))
+	if (WATCHED(p, decide_event(p, granted_stage_all, NULL, &err)))
 		log_warning("changes of resource plugins cannot be applied: %s", err.text);
-	watchdog_end(p->watchdog);
 }
 
 /* Drops the pod's allocations of plugins that are no longer registered. Returns true if any were
@@ -282,23 +266,20 @@ int pipeline_plugins_set(struct pipeline *p, const struct plugin_desc *list, uin
 {
 	struct plugins *s = &p->wait.plugins;
 	struct plugin_desc fresh[PLUGINS_MAX], before[PLUGINS_MAX];
+	_arena_ struct arena *texts = arena_new(TEXTS_BLOCK, ARENA_MAX);
 	uint32_t n_before = s->n;
 	bool dropped = false;
-	if (n > PLUGINS_MAX)
-		return -E2BIG;
-	for (uint32_t i = 0; i < n; i++) {
-		if (!desc_copy(&fresh[i], &list[i]))
-			continue;
-		while (i--)
-			desc_fini(&fresh[i]);
-		return -ENOMEM;
-	}
+	if (n > PLUGINS_MAX || !texts)
+		return texts ? -E2BIG : -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		if (desc_copy(texts, &fresh[i], &list[i]))
+			return -ENOMEM;
 	memcpy(before, s->list, sizeof before);
 	memcpy(s->list, fresh, n * sizeof *fresh);
 	s->n = n;
 	tell_changes(p, before, n_before);
-	for (uint32_t i = 0; i < n_before; i++)
-		desc_fini(&before[i]);
+	(void)arena_free(s->texts);
+	s->texts = TAKE(texts);
 	plugins_keep(p);
 	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next)
 		dropped = drop_strangers(p, pod) || dropped;
@@ -315,13 +296,8 @@ void pipeline_plugins_source(struct pipeline *p, const struct plugin_source *sou
 	s->reachable = source != NULL;
 	s->source = source ? *source : (struct plugin_source){0};
 	for (uint32_t i = 0; !source && i < s->n; i++) {
-		struct plugin_desc d = s->list[i], copy;
-		d.connected = false;
-		d.error = "the agent disconnected";
-		if (desc_copy(&copy, &d))
-			continue;
-		desc_fini(&s->list[i]);
-		s->list[i] = copy;
+		s->list[i].connected = false;
+		s->list[i].error = "the agent disconnected";
 	}
 	hold_told(p);
 }
@@ -475,9 +451,8 @@ int plugins_init(struct pipeline *p)
 void plugins_fini(struct pipeline *p)
 {
 	p->env.hints = NULL;
-	for (uint32_t i = 0; i < p->wait.plugins.n; i++)
-		desc_fini(&p->wait.plugins.list[i]);
 	p->wait.plugins.n = 0;
+	p->wait.plugins.texts = arena_free(p->wait.plugins.texts);
 	p->wait.plugins.inquiry = inquiry_free(p->wait.plugins.inquiry);
 	p->wait.plugins.staged = arena_free(p->wait.plugins.staged);
 }

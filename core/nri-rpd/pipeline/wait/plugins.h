@@ -112,8 +112,9 @@ bool pipeline_plugins_reachable(const struct pipeline *p);
 
 struct inquiry;
 struct plugins {
-	struct plugin_desc list[PLUGINS_MAX]; /* the texts are owned here */
+	struct plugin_desc list[PLUGINS_MAX];
 	uint32_t n;
+	struct arena *texts; /* owns the texts of the list */
 	bool reachable;
 	struct plugin_source source;
 	struct plugins_counts counts;
