@@ -291,37 +291,27 @@ static const char *env(void *ctx, rp_ctr handle, const char *name)
 	return NULL;
 }
 
-static int32_t mount(void *ctx, rp_ctr handle, uint32_t index, struct rp_mount_info *out)
-{
-	WITH_CTR(ctx, handle, -RP_EPERM, -RP_ESTALE);
-	if (!ctr->desc || index >= ctr->desc->n_mounts)
-		return -RP_ENOENT;
-	sized_fill(out, &ctr->desc->mounts[index], sizeof *out);
-	return 0;
-}
-
-static int32_t device(void *ctx, rp_ctr handle, uint32_t index, struct rp_device_info *out)
-{
-	WITH_CTR(ctx, handle, -RP_EPERM, -RP_ESTALE);
-	if (!ctr->desc || index >= ctr->desc->n_devices)
-		return -RP_ENOENT;
-	sized_fill(out, &ctr->desc->devices[index], sizeof *out);
-	return 0;
-}
-
-static const char *cdi(void *ctx, rp_ctr handle, uint32_t index)
-{
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
-	const struct ctr *ctr = ctr_of(ctx, handle);
-	return ctr && ctr->desc && index < ctr->desc->n_cdi ? ctr->desc->cdi[index] : NULL;
-}
-
-static const char *arg(void *ctx, rp_ctr handle, uint32_t index)
-{
-	MAIN_ONLY(ctx, RP_HOST_CACHE_1, NULL);
-	const struct ctr *ctr = ctr_of(ctx, handle);
-	return ctr && ctr->desc && index < ctr->desc->n_args ? ctr->desc->args[index] : NULL;
-}
+/* Define functions that return an item of a list in the runtime's description of a container under
+ * creation: a copy of a struct, or a text. */
+#define DESCRIBED_ITEM(name, type, list, n)                                                        \
+	static int32_t name(void *ctx, rp_ctr handle, uint32_t index, struct type *out)            \
+	{                                                                                          \
+		WITH_CTR(ctx, handle, -RP_EPERM, -RP_ESTALE);                                      \
+		if (!ctr->desc || index >= ctr->desc->n)                                           \
+			return -RP_ENOENT;                                                         \
+		sized_fill(out, &ctr->desc->list[index], sizeof *out);                             \
+		return 0;                                                                          \
+	}
+#define DESCRIBED_TEXT(name, list, n)                                                              \
+	static const char *name(void *ctx, rp_ctr handle, uint32_t index)                          \
+	{                                                                                          \
+		WITH_CTR(ctx, handle, NULL, NULL);                                                 \
+		return ctr->desc && index < ctr->desc->n ? ctr->desc->list[index] : NULL;          \
+	}
+DESCRIBED_ITEM(mount, rp_mount_info, mounts, n_mounts)
+DESCRIBED_ITEM(device, rp_device_info, devices, n_devices)
+DESCRIBED_TEXT(cdi, cdi, n_cdi)
+DESCRIBED_TEXT(arg, args, n_args)
 
 static int32_t pod_resource(void *ctx, rp_ctr handle, uint32_t index,
 			    struct rp_pod_resource_info *out)
@@ -335,35 +325,43 @@ static int32_t pod_resource(void *ctx, rp_ctr handle, uint32_t index,
 	return 0;
 }
 
+#define DECIDED(member) .decided = true, .at = offsetof(struct decision, member)
+/* Number fields. Fields without a row, or with an empty one, take any number that is not
+ * negative. */
+static const struct number_field {
+	int64_t min, max; /* max 0: no upper limit */
+	bool unlimited; /* -1 is accepted, too */
+	bool decided; /* a member of decisions; false: the field can only be set at creation */
+	size_t at; /* place in a decision */
+} numbers[] = {
+	[RP_F_SHARES] = {.min = DERIVE_SHARES_MIN, .max = DERIVE_SHARES_MAX, DECIDED(shares)},
+	[RP_F_QUOTA] = {.min = 1000, .unlimited = true, DECIDED(quota)},
+	[RP_F_PERIOD] = {.min = 1000, .max = 1000000, DECIDED(period)},
+	[RP_F_MEMORY_LIMIT] = {.min = 1, DECIDED(mem_limit)},
+	[RP_F_NICE] = {.min = -20, .max = 19},
+	[RP_F_IO_CLASS] = {.min = 0, .max = 3},
+	[RP_F_IO_PRIORITY] = {.min = 0, .max = 7},
+	[RP_F_OOM_SCORE_ADJ] = {.min = -1000, .max = 1000},
+	[RP_F_SWAP] = {.min = 1, .unlimited = true},
+};
+
+static const struct number_field *number_field(uint32_t field)
+{
+	return &numbers[field < sizeof numbers / sizeof *numbers ? field : 0];
+}
+
 /* Returns the decision's member of a number field; NULL: the field can only be set at creation. */
 static int64_t *number_of(struct decision *d, uint32_t field)
 {
-	switch (field) {
-	case RP_F_SHARES:
-		return &d->shares;
-	case RP_F_QUOTA:
-		return &d->quota;
-	case RP_F_PERIOD:
-		return &d->period;
-	case RP_F_MEMORY_LIMIT:
-		return &d->mem_limit;
-	default:
-		return NULL;
-	}
+	const struct number_field *f = number_field(field);
+	return f->decided ? (int64_t *)(void *)((char *)d + f->at) : NULL;
 }
 
 static struct blob **text_of(struct decision *d, uint32_t field)
 {
-	switch (field) {
-	case RP_F_RDT_CLASS:
-		return &d->rdt_class;
-	case RP_F_BLOCKIO_CLASS:
-		return &d->blockio_class;
-	case RP_F_CPU_CLASS:
-		return &d->cpu_class;
-	default:
-		return NULL;
-	}
+	struct blob **const texts[] = {&d->rdt_class, &d->blockio_class, &d->cpu_class};
+	uint32_t i = field - RP_F_RDT_CLASS;
+	return i < sizeof texts / sizeof *texts ? texts[i] : NULL;
 }
 
 static int32_t get_int(void *ctx, rp_ctr handle, uint32_t field, int64_t *ret)
@@ -498,28 +496,8 @@ SERVICE_CALL(int32_t, RP_HOST_CACHE_1, -RP_EPERM, set_exclusive,
 	     set_ids(ctx, id, handle, cpus, offsetof(struct decision, exclusive), RP_CPUS_MAX))
 static bool in_range(uint32_t field, int64_t value)
 {
-	switch (field) {
-	case RP_F_SHARES:
-		return value >= DERIVE_SHARES_MIN && value <= DERIVE_SHARES_MAX;
-	case RP_F_QUOTA:
-		return value == -1 || value >= 1000;
-	case RP_F_PERIOD:
-		return value >= 1000 && value <= 1000000;
-	case RP_F_MEMORY_LIMIT:
-		return value > 0;
-	case RP_F_SWAP:
-		return value == -1 || value > 0;
-	case RP_F_NICE:
-		return value >= -20 && value <= 19;
-	case RP_F_OOM_SCORE_ADJ:
-		return value >= -1000 && value <= 1000;
-	case RP_F_IO_CLASS:
-		return value >= 0 && value <= 3;
-	case RP_F_IO_PRIORITY:
-		return value >= 0 && value <= 7;
-	default:
-		return value >= 0;
-	}
+	const struct number_field *f = number_field(field);
+	return (value >= f->min && (!f->max || value <= f->max)) || (f->unlimited && value == -1);
 }
 
 static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int64_t value)

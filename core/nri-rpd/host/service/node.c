@@ -20,9 +20,12 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Returns the Node; an empty one before it has been received. */
 static const struct node_object *node_of(void *ctx)
 {
-	return instance_of(ctx)->env->node;
+	static const struct node_object none;
+	const struct node_object *node = instance_of(ctx)->env->node;
+	return node ? node : &none;
 }
 
 static const struct node_amount *amount_of(const struct node_amount *list, uint32_t n,
@@ -34,35 +37,18 @@ static const struct node_amount *amount_of(const struct node_amount *list, uint3
 	return NULL;
 }
 
-static const char *get_name(void *ctx)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODE_1, NULL);
-	const struct node_object *node = node_of(ctx);
-	return node ? node->name : NULL;
-}
-
-static const char *get_label(void *ctx, const char *key)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODE_1, NULL);
-	const struct node_object *node = node_of(ctx);
-	struct site_name name;
-	return node ? kv_text(node->labels, node->n_labels, service_name(ctx, key, &name)) : NULL;
-}
-
-static const char *get_annotation(void *ctx, const char *key)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODE_1, NULL);
-	const struct node_object *node = node_of(ctx);
-	struct site_name name;
-	return node ? kv_text(node->annotations, node->n_annotations, service_name(ctx, key, &name))
-		    : NULL;
-}
+SERVICE_CALL(const char *, RP_HOST_NODE_1, NULL, get_name, (void *ctx), node_of(ctx)->name)
+SERVICE_CALL(const char *, RP_HOST_NODE_1, NULL, get_label, (void *ctx, const char *key),
+	     kv_text(node_of(ctx)->labels, node_of(ctx)->n_labels, SERVICE_NAME(ctx, key)))
+SERVICE_CALL(const char *, RP_HOST_NODE_1, NULL, get_annotation, (void *ctx, const char *key),
+	     kv_text(node_of(ctx)->annotations, node_of(ctx)->n_annotations,
+		     SERVICE_NAME(ctx, key)))
 
 static int32_t get_taint(void *ctx, uint32_t index, struct rp_node_taint *out)
 {
 	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
 	const struct node_object *node = node_of(ctx);
-	if (!node || index >= node->n_taints)
+	if (index >= node->n_taints)
 		return -RP_ENOENT;
 	const struct node_taint *t = &node->taints[index];
 	const struct rp_node_taint full = {sizeof full, 0, t->key, t->value, t->effect};
@@ -74,13 +60,9 @@ static int32_t get_taint(void *ctx, uint32_t index, struct rp_node_taint *out)
 static int32_t node_amount(void *ctx, bool allocatable, const char *resource, int64_t *ret)
 {
 	const struct node_object *node = node_of(ctx);
-	struct site_name name;
-	if (!node)
-		return -RP_ENOENT;
-	const struct node_amount *a =
-		amount_of(allocatable ? node->allocatable : node->capacity,
-			  allocatable ? node->n_allocatable : node->n_capacity,
-			  service_name(ctx, resource, &name));
+	const struct node_amount *a = amount_of(
+		allocatable ? node->allocatable : node->capacity,
+		allocatable ? node->n_allocatable : node->n_capacity, SERVICE_NAME(ctx, resource));
 	if (!a)
 		return -RP_ENOENT;
 	*ret = a->amount;
@@ -280,21 +262,15 @@ int32_t instance_wish_resource(struct instance *i, const char *name, int64_t amo
 
 /* ---- functions of the service ---------------------------------------------------------------- */
 
-static int32_t set_label(void *ctx, const char *key, const char *value)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
-	struct site_name name;
-	return instance_wish_pair(instance_of(ctx), WISH_LABEL, service_name(ctx, key, &name),
-				  value);
-}
-
-static int32_t set_annotation(void *ctx, const char *key, const char *value)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
-	struct site_name name;
-	return instance_wish_pair(instance_of(ctx), WISH_ANNOTATION, service_name(ctx, key, &name),
-				  value);
-}
+SERVICE_CALL(int32_t, RP_HOST_NODE_1, -RP_EPERM, set_label,
+	     (void *ctx, const char *key, const char *value),
+	     instance_wish_pair(ctx, WISH_LABEL, SERVICE_NAME(ctx, key), value))
+SERVICE_CALL(int32_t, RP_HOST_NODE_1, -RP_EPERM, set_annotation,
+	     (void *ctx, const char *key, const char *value),
+	     instance_wish_pair(ctx, WISH_ANNOTATION, SERVICE_NAME(ctx, key), value))
+SERVICE_CALL(int32_t, RP_HOST_NODE_1, -RP_EPERM, set_resource,
+	     (void *ctx, const char *resource, int64_t amount),
+	     instance_wish_resource(ctx, SERVICE_NAME(ctx, resource), amount))
 
 static int32_t set_taint(void *ctx, const char *key, const char *effect, const char *value)
 {
@@ -304,13 +280,6 @@ static int32_t set_taint(void *ctx, const char *key, const char *effect, const c
 		return -RP_EINVAL;
 	return wish_text(instance_of(ctx), WISH_TAINT, service_name(ctx, key, &name), effect,
 			 value);
-}
-
-static int32_t set_resource(void *ctx, const char *resource, int64_t amount)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODE_1, -RP_EPERM);
-	struct site_name name;
-	return instance_wish_resource(instance_of(ctx), service_name(ctx, resource, &name), amount);
 }
 
 void instance_drop_wishes(struct instance *i)

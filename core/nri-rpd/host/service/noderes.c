@@ -39,22 +39,14 @@ NODERES_GIVE(device, (void *ctx, uint32_t i, struct rp_nr_device *out), i < in->
 NODERES_GIVE(aggregated, (void *ctx, uint32_t i, struct rp_nr_aggregated *out),
 	     i < in->n_aggregated, in->aggregated[i])
 
-static const char *label(void *ctx, const char *key)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODERES_1, NULL);
-	const struct nr_input *in = input_of(ctx);
-	struct site_name name;
-	return in ? kv_text(in->labels, in->n_labels, service_name(ctx, key, &name)) : NULL;
-}
-
-static const char *annotation(void *ctx, const char *key)
-{
-	MAIN_ONLY(ctx, RP_HOST_NODERES_1, NULL);
-	const struct nr_input *in = input_of(ctx);
-	struct site_name name;
-	return in ? kv_text(in->annotations, in->n_annotations, service_name(ctx, key, &name))
-		  : NULL;
-}
+SERVICE_CALL(const char *, RP_HOST_NODERES_1, NULL, label, (void *ctx, const char *key),
+	     input_of(ctx) ? kv_text(input_of(ctx)->labels, input_of(ctx)->n_labels,
+				     SERVICE_NAME(ctx, key))
+			   : NULL)
+SERVICE_CALL(const char *, RP_HOST_NODERES_1, NULL, annotation, (void *ctx, const char *key),
+	     input_of(ctx) ? kv_text(input_of(ctx)->annotations, input_of(ctx)->n_annotations,
+				     SERVICE_NAME(ctx, key))
+			   : NULL)
 
 static int32_t device_amount(void *ctx, uint32_t i, const char *resource, int64_t *ret)
 {

@@ -119,6 +119,8 @@ static inline const char *service_name(void *ctx, const char *key, struct site_n
 {
 	return site_name(instance_prefixes(instance_of(ctx)), key, buf);
 }
+/* Returns the same in memory of the calling function. */
+#define SERVICE_NAME(ctx, key) service_name(ctx, key, &(struct site_name){{0}})
 
 /* Fills i->host with all services: for code in core that calls modules/lib like a module. */
 void instance_fill_host(struct instance *i);

@@ -155,13 +155,8 @@ static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 SERVICE_CALL(uint64_t, RP_HOST_TIMER_1, 0, now_ms, (void *ctx), clock_ms())
 void instance_drop_timers(struct instance *i)
 {
-	while (i->timers) {
-		struct instance_timer *t = i->timers;
-		i->timers = t->next;
-		loop_timer_free(t->timer);
-		free(t);
-	}
-	i->n_timers = 0;
+	while (i->timers)
+		drop_timer(i, i->timers->cookie);
 }
 
 const struct rp_host_timer host_timer_service = {
