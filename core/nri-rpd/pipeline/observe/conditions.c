@@ -76,20 +76,6 @@ static void safe_mode(struct look *l)
 			       p->reloads.configured_policy, p->reloads.safe_mode_reason);
 }
 
-static void state_unusable(struct look *l)
-{
-	if (l->p->state.state_error[0])
-		conditions_say(l, "the state directory cannot be used: %s",
-			       l->p->state.state_error);
-}
-
-static void run_unusable(struct look *l)
-{
-	if (l->p->state.run_error[0])
-		conditions_say(l, "the run-time directory cannot be used: %s",
-			       l->p->state.run_error);
-}
-
 static void config_not_kept(struct look *l)
 {
 	if (l->p->reloads.save_error[0] && !l->p->state.state_error[0])
@@ -142,10 +128,7 @@ static void store_failing(struct look *l)
 
 static void containers_degraded(struct look *l)
 {
-	unsigned n = 0;
-	const struct ctr *ctr;
-	DL_FOREACH (cache_ctrs(l->p->env.cache), ctr)
-		n += ctr_live(ctr->cur.state) && ctr->cur.degraded;
+	unsigned n = pipeline_n_degraded(l->p);
 	if (n)
 		conditions_say(l,
 			       n == 1 ? "%u container is not placed as requested"
@@ -162,81 +145,75 @@ static void controllers_down(struct look *l)
 	}
 }
 
-static void conditions_unserved(struct look *l, enum service s)
-{
-	if (l->p->observe.unserved[s][0])
-		conditions_say(l, "%s", l->p->observe.unserved[s]);
-}
-
-static void control_unserved(struct look *l)
-{
-	conditions_unserved(l, SERVICE_CONTROL);
-}
-
-static void metrics_unserved(struct look *l)
-{
-	conditions_unserved(l, SERVICE_METRICS);
-}
-
-static void agent_unserved(struct look *l)
-{
-	conditions_unserved(l, SERVICE_AGENT);
-}
-
 /* ---- table ----------------------------------------------------------------------------------- */
 
+#define TEXT(words, member) .what = words, .at = offsetof(struct pipeline, member)
 static const struct row {
 	struct condition c;
 	void (*look)(struct look *l);
+	/* without `look`: the condition holds while the text at this place is not empty, and
+	 * reports the text behind `what` */
+	const char *what;
+	size_t at;
 } rows[] = {
 	{{"config-refused", "configuration", SEVERITY_UNHEALTHY,
 	  "nri-rpctl config check shows what is wrong; then nri-rpctl reload", NULL, false},
-	 files_refused},
+	 .look = files_refused},
 	{{"safe-mode", "configuration", SEVERITY_UNHEALTHY,
 	  "fix the cause, then: nri-rpctl modules clear NAME, nri-rpctl reload", NULL, true},
-	 safe_mode},
+	 .look = safe_mode},
 	{{"state-unusable", "store", SEVERITY_DEGRADED,
 	  "fix it (see cache.dir in rp.conf), then systemctl restart nri-rpd", NULL, false},
-	 state_unusable},
+	 TEXT("the state directory cannot be used: ", state.state_error)},
 	{{"run-unusable", "modules", SEVERITY_DEGRADED,
 	  "fix the folder of the control socket, then systemctl restart nri-rpd", NULL, false},
-	 run_unusable},
+	 TEXT("the run-time directory cannot be used: ", state.run_error)},
 	{{"config-not-kept", "configuration", SEVERITY_DEGRADED,
 	  "is the disk full? then nri-rpctl reload", NULL, false},
-	 config_not_kept},
+	 .look = config_not_kept},
 	{{"runtime-disconnected", "runtime", SEVERITY_UNHEALTHY,
 	  "is it running? systemctl status containerd", NULL, true},
-	 runtime_disconnected},
+	 .look = runtime_disconnected},
 	{{"runtime-unsynchronized", "runtime", SEVERITY_UNHEALTHY,
 	  "normally this takes a second; if it lasts, restart the runtime", NULL, true},
-	 runtime_unsynchronized},
+	 .look = runtime_unsynchronized},
 	{{"not-placed", "requests", SEVERITY_UNHEALTHY, "nri-rpctl events has the reason", NULL,
 	  true},
-	 not_placed},
+	 .look = not_placed},
 	{{"all-refused", "requests", SEVERITY_UNHEALTHY,
 	  "does the policy's configuration fit this node? nri-rpctl events has the reasons", NULL,
 	  false},
-	 all_refused},
+	 .look = all_refused},
 	{{"store-failing", "store", SEVERITY_UNHEALTHY,
 	  "is the disk full? df -h, and see cache.dir in rp.conf", NULL, false},
-	 store_failing},
+	 .look = store_failing},
 	{{"containers-degraded", "containers", SEVERITY_DEGRADED, "nri-rpctl explain CONTAINER",
 	  NULL, false},
-	 containers_degraded},
+	 .look = containers_degraded},
 	{{"controller-down", "controllers", SEVERITY_DEGRADED, NULL, NULL, false},
-	 controllers_down},
+	 .look = controllers_down},
 	{{"control-unserved", "control socket", SEVERITY_DEGRADED,
 	  "see control.socket in rp.conf; the next reload tries again", NULL, false},
-	 control_unserved},
+	 TEXT("", observe.unserved[SERVICE_CONTROL])},
 	{{"metrics-unserved", "metrics", SEVERITY_DEGRADED,
 	  "see metrics.listen in rp.conf; the next reload tries again", NULL, false},
-	 metrics_unserved},
+	 TEXT("", observe.unserved[SERVICE_METRICS])},
 	{{"agent-unserved", "agent", SEVERITY_DEGRADED,
 	  "see agent.socket in rp.conf; the next reload tries again", NULL, false},
-	 agent_unserved},
+	 TEXT("", observe.unserved[SERVICE_AGENT])},
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])
 _Static_assert(N_ROWS <= CONDITIONS_MAX, "too many conditions");
+
+static void conditions_look(struct look *l, const struct row *r)
+{
+	const char *text = (const char *)l->p + r->at;
+	l->row = r->c;
+	if (r->look)
+		r->look(l);
+	else if (*text)
+		conditions_say(l, "%s%s", r->what, text);
+}
 
 const struct condition *condition_row(unsigned i)
 {
@@ -246,9 +223,9 @@ const struct condition *condition_row(unsigned i)
 const char *conditions_unplaced(const struct pipeline *p)
 {
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct look l = {.p = p, .row = rows[i].c};
+		struct look l = {.p = p};
 		if (rows[i].c.unplaced)
-			rows[i].look(&l);
+			conditions_look(&l, &rows[i]);
 		if (l.n)
 			return rows[i].c.id;
 	}
@@ -259,10 +236,8 @@ unsigned conditions_each(const struct pipeline *p, void (*fn)(const struct condi
 			 void *arg)
 {
 	struct look l = {.p = p, .fn = fn, .arg = arg};
-	for (unsigned i = 0; i < N_ROWS; i++) {
-		l.row = rows[i].c;
-		rows[i].look(&l);
-	}
+	for (unsigned i = 0; i < N_ROWS; i++)
+		conditions_look(&l, &rows[i]);
 	return l.n;
 }
 

@@ -7,7 +7,7 @@
 #include "core/nri-rpd/pipeline/observe/status.h"
 #include "core/nri-rpd/pipeline/request/updates.h"
 
-static unsigned n_degraded(const struct pipeline *p)
+unsigned pipeline_n_degraded(const struct pipeline *p)
 {
 	unsigned n = 0;
 	const struct ctr *ctr;
@@ -41,7 +41,7 @@ void pipeline_status(const struct pipeline *p, struct pipeline_status *ret)
 		.started_ns = p->observe.started_ns,
 		.n_pods = cache_n_pods(p->env.cache),
 		.n_ctrs = cache_n_ctrs(p->env.cache),
-		.n_degraded = n_degraded(p),
+		.n_degraded = pipeline_n_degraded(p),
 		.n_updates_waiting = updates_waiting(p),
 		.n_module_deaths = n_deaths(p),
 		.store_state = p->state.store_state,
