@@ -30,7 +30,7 @@ static void check_again(const struct kept *k)
 		check(strcmp(a->name, b->name) == 0 && a->len == b->len &&
 		      memcmp(a->text, b->text, a->len) == 0 && a->pushed == b->pushed);
 	}
-	kept_fini(&again);
+	conf_files_fini(&again.files);
 	buf_fini(&out);
 }
 
@@ -44,7 +44,7 @@ static void read_one(const uint8_t *data, size_t size)
 		return;
 	check(k.files.n_sources <= CONF_SOURCES_MAX);
 	check_again(&k);
-	kept_fini(&k);
+	conf_files_fini(&k.files);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

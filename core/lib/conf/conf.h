@@ -148,8 +148,8 @@ struct conf_files {
  * and the error code. The second half, called with that code, only adds the problems of these
  * files.
  */
-/* Makes a text the only file; `name` is for messages. 0 or -ENOMEM. */
-int conf_files_of_text(const char *name, const char *text, struct conf_files *ret);
+/* Appends copies of the sources. 0 or -ENOMEM. */
+int conf_files_append(struct conf_files *files, const struct conf_source *sources, unsigned n);
 int conf_read_files(const char *path, struct conf_files *ret, struct conf_errors *errs);
 int conf_parse_files(const struct conf_files *files, int code, const struct conf_schemas *schemas,
 		     struct conf **ret, struct conf_errors *errs);

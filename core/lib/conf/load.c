@@ -132,17 +132,28 @@ int conf_read_files(const char *path, struct conf_files *ret, struct conf_errors
 	return rc ? rc : r;
 }
 
-int conf_files_of_text(const char *name, const char *text, struct conf_files *ret)
+int conf_files_append(struct conf_files *files, const struct conf_source *sources, unsigned n)
 {
-	*ret = (struct conf_files){calloc(CONF_SOURCES_MAX, sizeof *ret->sources), 0};
-	char *own_name = strdup(name), *own_text = strdup(text);
-	if (!ret->sources || !own_name || !own_text) {
-		free(own_name);
-		free(own_text);
+	size_t all = (size_t)files->n_sources + n;
+	struct conf_source *list = realloc(files->sources, (all + 1) * sizeof *list);
+	if (!list)
 		return -ENOMEM;
+	files->sources = list;
+	for (unsigned i = 0; i < n; i++) {
+		char *name = strdup(sources[i].name), *text = malloc(sources[i].len + 1);
+		if (!name || !text) {
+			free(name);
+			free(text);
+			return -ENOMEM;
+		}
+		if (sources[i].len)
+			memcpy(text, sources[i].text, sources[i].len);
+		text[sources[i].len] = '\0';
+		struct conf_source *to = &list[files->n_sources++];
+		*to = sources[i];
+		to->name = name;
+		to->text = text;
 	}
-	ret->sources[ret->n_sources++] =
-		(struct conf_source){.name = own_name, .text = own_text, .len = strlen(text)};
 	return 0;
 }
 

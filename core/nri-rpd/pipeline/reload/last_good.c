@@ -68,35 +68,24 @@ int kept_write(const struct conf_files *files, uint64_t wall_ns, struct buf *out
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int copy_source(struct kept *k, const Kept__Source *from)
-{
-	struct conf_source *to = &k->files.sources[k->files.n_sources++];
-	char *text = malloc(from->text.len + 1);
-	*to = (struct conf_source){.name = strdup(from->name),
-				   .text = text,
-				   .len = from->text.len,
-				   .pushed = from->pushed,
-				   .keyed = from->keyed,
-				   .object = from->object};
-	if (!text || !to->name)
-		return -ENOMEM;
-	if (to->len)
-		memcpy(text, from->text.data, to->len);
-	text[to->len] = '\0';
-	return 0;
-}
-
 static int last_good_copy(const Kept__Configuration *message, struct kept *ret, struct err *err)
 {
 	struct kept k = {.wall_ns = message->wall_ns};
 	if (message->n_sources > CONF_SOURCES_MAX)
 		return err_set(err, -E2BIG, "it has more than %u files", CONF_SOURCES_MAX);
-	k.files.sources = calloc(message->n_sources + 1, sizeof *k.files.sources);
-	int r = k.files.sources ? 0 : -ENOMEM;
-	for (size_t i = 0; !r && i < message->n_sources; i++)
-		r = copy_source(&k, message->sources[i]);
+	int r = conf_files_append(&k.files, NULL, 0);
+	for (size_t i = 0; !r && i < message->n_sources; i++) {
+		const Kept__Source *from = message->sources[i];
+		const struct conf_source source = {.name = from->name,
+						   .text = (const char *)from->text.data,
+						   .len = from->text.len,
+						   .pushed = from->pushed,
+						   .keyed = from->keyed,
+						   .object = from->object};
+		r = conf_files_append(&k.files, &source, 1);
+	}
 	if (r) {
-		kept_fini(&k);
+		conf_files_fini(&k.files);
 		return err_errno(err, r, "a configuration");
 	}
 	*ret = k;
@@ -158,9 +147,4 @@ uint64_t kept_sum(const struct conf_files *files)
 		sum = note_hash(sum, s->text, s->len);
 	}
 	return sum ? sum : 1;
-}
-
-void kept_fini(struct kept *k)
-{
-	conf_files_fini(&k->files);
 }

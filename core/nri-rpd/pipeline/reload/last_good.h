@@ -32,4 +32,3 @@ int kept_read(const char *dir, struct kept *ret, struct err *err);
 int kept_read_file(const char *dir, const char *file, struct kept *ret, struct err *err);
 /* Returns the identity of the files: a hash of names, flags and contents, never 0. */
 uint64_t kept_sum(const struct conf_files *files);
-void kept_fini(struct kept *k);

@@ -18,32 +18,6 @@
 
 #define LOG_SOURCE "config"
 
-int pushed_append(struct conf_files *files, const struct conf_source *sources, unsigned n)
-{
-	size_t all = (size_t)files->n_sources + n;
-	struct conf_source *list = realloc(files->sources, (all + 1) * sizeof *list);
-	if (!list)
-		return -ENOMEM;
-	files->sources = list;
-	for (unsigned i = 0; i < n; i++) {
-		char *name = strdup(sources[i].name), *text = malloc(sources[i].len + 1);
-		if (!name || !text) {
-			free(name);
-			free(text);
-			return -ENOMEM;
-		}
-		memcpy(text, sources[i].text, sources[i].len);
-		text[sources[i].len] = '\0';
-		list[files->n_sources++] = (struct conf_source){.name = name,
-								.text = text,
-								.len = sources[i].len,
-								.pushed = true,
-								.keyed = sources[i].keyed,
-								.object = sources[i].object};
-	}
-	return 0;
-}
-
 static bool is_adjustments(const struct conf_source *s)
 {
 	return str_has_prefix(s->name, PUSHED_ADJUSTMENTS);
@@ -73,12 +47,12 @@ int pushed_replace(const struct pipeline *p, const struct conf_source *sources, 
 		   bool adjustments, struct conf_files *ret)
 {
 	const struct conf_files stay = of_kind(p, !adjustments);
-	int r = adjustments ? pushed_append(ret, stay.sources, stay.n_sources)
-			    : pushed_append(ret, sources, n);
+	int r = adjustments ? conf_files_append(ret, stay.sources, stay.n_sources)
+			    : conf_files_append(ret, sources, n);
 	if (r)
 		return r;
-	return adjustments ? pushed_append(ret, sources, n)
-			   : pushed_append(ret, stay.sources, stay.n_sources);
+	return adjustments ? conf_files_append(ret, sources, n)
+			   : conf_files_append(ret, stay.sources, stay.n_sources);
 }
 
 const char *pushed_source(const struct pipeline *p)

@@ -14,8 +14,6 @@
 
 struct pipeline;
 
-/* Appends copies to the files. 0 or -ENOMEM. */
-int pushed_append(struct conf_files *files, const struct conf_source *sources, unsigned n);
 /* Loads the saved files at a start. Unreadable files are logged and skipped; the agent pushes them
  * again. */
 void pushed_load(struct pipeline *p);

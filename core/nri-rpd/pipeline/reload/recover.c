@@ -30,7 +30,7 @@ static bool recover_try_last_good(struct pipeline *p, struct err *err)
 	if (kept_read(p->reloads.dir, &kept, err) && kept_read(p->reloads.run_dir, &kept, err))
 		return false;
 	if (kept_sum(&kept.files) == p->reloads.recovery.files_sum) {
-		kept_fini(&kept);
+		conf_files_fini(&kept.files);
 		return false;
 	}
 	return config_recover(p, &kept.files, kept.wall_ns, err) == 0;
@@ -42,7 +42,7 @@ static bool recover_try_files(struct pipeline *p, struct err *err)
 	config_read(p->config_path, &p->reloads.pushed, &text);
 	if (text.code || p->reloads.undo.undone || !p->reloads.recovery.files_sum ||
 	    kept_sum(&text.files) != p->reloads.recovery.files_sum) {
-		config_unread(&text);
+		conf_files_fini(&text.files);
 		return false;
 	}
 	return config_recover(p, &text.files, 0, err) == 0;

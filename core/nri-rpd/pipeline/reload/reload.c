@@ -44,12 +44,7 @@ void config_read(const char *path, const struct conf_files *pushed, struct confi
 	ret->files = (struct conf_files){NULL, 0};
 	ret->code = conf_read_files(path, &ret->files, &ret->problems);
 	if (!ret->code)
-		ret->code = pushed_append(&ret->files, pushed->sources, pushed->n_sources);
-}
-
-void config_unread(struct config_text *r)
-{
-	conf_files_fini(&r->files);
+		ret->code = conf_files_append(&ret->files, pushed->sources, pushed->n_sources);
 }
 
 static void reload_warn(const char *text)
@@ -97,7 +92,7 @@ static void keep_former(const struct keeping *k)
 	if (kept_sum(&was.files) != k->sum && kept_write(&was.files, was.wall_ns, &data) == 0)
 		(void)fs_replace(path, buf_text(&data), buf_len(&data), 0600, true, &err);
 	buf_fini(&data);
-	kept_fini(&was);
+	conf_files_fini(&was.files);
 }
 
 static int write_kept_to(struct keeping *k, const char *dir, mode_t mode, struct err *err)
@@ -433,7 +428,7 @@ static void reload_free(struct reload *r)
 	if (!r)
 		return;
 	waiters_free(r->waiters);
-	config_unread(&r->text);
+	conf_files_fini(&r->text.files);
 	conf_files_fini(&r->pushed);
 	free(r->manifest);
 	free(r->manifest_name);
@@ -581,12 +576,13 @@ static int reload_start(struct pipeline *p, struct reload *r, struct err *err)
 	return 0;
 }
 
-static int reload_begin(struct pipeline *p, const char *path, enum kind kind, reload_done done,
-			void *arg, struct err *err)
+static int reload_begin(struct pipeline *p, const char *path, enum kind kind, uint32_t confirm_s,
+			reload_done done, void *arg, struct err *err)
 {
 	struct reload *r = reload_new(p, kind, done, arg);
 	if (!r)
 		return err_errno(err, -ENOMEM, "reload");
+	r->confirm_s = confirm_s;
 	config_read(path, &p->reloads.pushed, &r->text);
 	return reload_start(p, r, err);
 }
@@ -601,7 +597,7 @@ void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
 			return;
 		res.code = err_errno(&res.err, -ENOMEM, "reload");
 	} else {
-		res.code = reload_begin(p, p->config_path, RELOAD, done, arg, &res.err);
+		res.code = reload_begin(p, p->config_path, RELOAD, 0, done, arg, &res.err);
 	}
 	if (!res.code)
 		return;
@@ -615,12 +611,7 @@ int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done do
 {
 	if (p->reloads.running)
 		return err_set(err, -EBUSY, "a reload is in progress");
-	struct reload *r = reload_new(p, RELOAD, done, arg);
-	if (!r)
-		return err_errno(err, -ENOMEM, "reload");
-	r->confirm_s = confirm_s;
-	config_read(p->config_path, &p->reloads.pushed, &r->text);
-	return reload_start(p, r, err);
+	return reload_begin(p, p->config_path, RELOAD, confirm_s, done, arg, err);
 }
 
 int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigned n,
@@ -647,7 +638,7 @@ int config_undo(struct pipeline *p, struct kept *former, bool plan, uint64_t sum
 {
 	struct reload *r = reload_new(p, plan ? PLAN : RELOAD, done, arg);
 	if (!r) {
-		kept_fini(former);
+		conf_files_fini(&former->files);
 		return err_errno(err, -ENOMEM, "undo");
 	}
 	conf_errors_init(&r->text.problems);
@@ -676,7 +667,7 @@ int config_recover(struct pipeline *p, struct conf_files *files, uint64_t last_g
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
 		  struct err *err)
 {
-	return reload_begin(p, path, PLAN, done, arg, err);
+	return reload_begin(p, path, PLAN, 0, done, arg, err);
 }
 
 int pipeline_plan_text(struct pipeline *p, const char *name, const char *text, reload_done done,
@@ -686,10 +677,11 @@ int pipeline_plan_text(struct pipeline *p, const char *name, const char *text, r
 	if (!r)
 		return err_errno(err, -ENOMEM, "plan");
 	conf_errors_init(&r->text.problems);
-	r->text.code = conf_files_of_text(name, text, &r->text.files);
+	const struct conf_source source = {.name = name, .text = text, .len = strlen(text)};
+	r->text.code = conf_files_append(&r->text.files, &source, 1);
 	if (!r->text.code)
-		r->text.code = pushed_append(&r->text.files, p->reloads.pushed.sources,
-					     p->reloads.pushed.n_sources);
+		r->text.code = conf_files_append(&r->text.files, p->reloads.pushed.sources,
+						 p->reloads.pushed.n_sources);
 	return reload_start(p, r, err);
 }
 

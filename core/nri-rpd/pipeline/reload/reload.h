@@ -68,7 +68,6 @@ struct proposal;
 
 /* Reads the files and appends the pushed ones; ret owns copies. */
 void config_read(const char *path, const struct conf_files *pushed, struct config_text *ret);
-void config_unread(struct config_text *r);
 
 /* Parses a text. Overwrites `errs`, which also gets the problems of reading; the first error goes
  * to err. */

@@ -102,7 +102,7 @@ static void read_kept(struct pipeline *p, struct first *f)
 	const struct kept *later = !s && (r || run.wall_ns > kept.wall_ns) ? &run : &kept;
 	f->kept.files = later->files;
 	f->kept_ns = later->wall_ns;
-	kept_fini(later == &run ? &kept : &run);
+	conf_files_fini(later == &run ? &kept.files : &run.files);
 }
 
 int first_read(struct pipeline *p, struct err *err)
@@ -138,8 +138,8 @@ void first_forget(struct pipeline *p)
 {
 	if (!p->reloads.startup)
 		return;
-	config_unread(&p->reloads.startup->files);
-	config_unread(&p->reloads.startup->kept);
+	conf_files_fini(&p->reloads.startup->files.files);
+	conf_files_fini(&p->reloads.startup->kept.files);
 	free(p->reloads.startup);
 	p->reloads.startup = NULL;
 }

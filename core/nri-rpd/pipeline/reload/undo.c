@@ -161,7 +161,7 @@ static void former_read(void *arg, int result)
 	struct undoing *u = arg;
 	struct pipeline *p = u->p;
 	if (!result && p->reloads.running && !u->plan) {
-		kept_fini(&u->kept);
+		conf_files_fini(&u->kept.files);
 		result = err_set(&u->err, -EBUSY, "a reload is in progress");
 	}
 	if (!result)
