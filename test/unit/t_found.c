@@ -63,17 +63,17 @@ static struct found *opened(const char *origin, char all[512], struct err *why)
 static int append(struct found *f, const char *file, const char *value)
 {
 	int r = found_put(f, file, value);
-	int committed = found_commit(f);
+	int committed = reclog_commit(&f->log, NULL);
 	return r ? r : committed;
 }
 
 /* Rewrites the log with this record alone; without a file, the log is empty. */
 static int replace(struct found *f, const char *file, const char *value)
 {
-	int r = found_begin_anew(f);
+	int r = reclog_begin_anew(&f->log, NULL);
 	if (!r && file)
 		r = found_put(f, file, value);
-	return r ? r : found_commit(f);
+	return r ? r : reclog_commit(&f->log, NULL);
 }
 
 static void write_two(void)

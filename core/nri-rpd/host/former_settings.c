@@ -9,17 +9,10 @@
 
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"
-#include "core/lib/util/reclog.h"
 #include "core/lib/util/str.h"
 
 #define KIND "found"
 #define FORMAT 1u
-
-struct found {
-	struct reclog log;
-	struct reclog_head head;
-	char *origin;
-};
 
 /* ---- records: path, NUL; then value and NUL, or nothing if restored ---- --------------------- */
 
@@ -129,11 +122,6 @@ struct found *found_close(struct found *f)
 	return NULL;
 }
 
-int found_begin_anew(struct found *f)
-{
-	return reclog_begin_anew(&f->log, NULL);
-}
-
 int found_put(struct found *f, const char *path, const char *value)
 {
 	char record[RP_SETTING_PATH_MAX + RP_SETTING_MAX];
@@ -144,14 +132,4 @@ int found_put(struct found *f, const char *path, const char *value)
 	if (value)
 		memcpy(record + path_len, value, value_len);
 	return reclog_put(&f->log, record, path_len + value_len);
-}
-
-int found_commit(struct found *f)
-{
-	return reclog_commit(&f->log, NULL);
-}
-
-bool found_is_long(const struct found *f)
-{
-	return reclog_is_long(&f->log);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "core/lib/util/err.h"
+#include "core/lib/util/reclog.h"
 
 #define FOUND_FILE_MAX ((size_t)64 << 20)
 #define FOUND_CGROUPS "/sys/fs/cgroup/"
@@ -32,7 +33,11 @@ bool found_storable(const char *path, const char *value);
 int found_parse(const void *data, size_t size, const char *origin, found_each each, void *arg,
 		struct err *err);
 
-struct found;
+struct found {
+	struct reclog log;
+	struct reclog_head head;
+	char *origin;
+};
 
 /* Opens the log and reads what the previous process left. `origin`: boot and root, one line. A log
  * that is damaged or in another format is no error: *why then has the reason, and is empty
@@ -41,12 +46,5 @@ int found_open(const char *path, const char *origin, found_each each, void *arg,
 	       struct err *why);
 struct found *found_close(struct found *f); /* returns NULL; the file is unchanged */
 
-/* [any, one at a time] Begins to rewrite the log: the records added from here to the commit replace
- * its contents. An error leaves the log unchanged. */
-int found_begin_anew(struct found *f);
+/* [any, one at a time] Adds a record, which a commit of the log writes. */
 int found_put(struct found *f, const char *path, const char *value);
-/* [any, one at a time] Commits the records added since the last commit. An error leaves the log
- * unchanged; -EBADF: the log has to be rewritten first. */
-int found_commit(struct found *f);
-/* Returns true if the file is long enough to be worth rewriting. */
-bool found_is_long(const struct found *f);

@@ -94,12 +94,12 @@ static bool belongs_in_file(const struct setting *s)
 static int write_anew(struct host_env *env)
 {
 	struct setting *s;
-	int r = found_begin_anew(env->found);
+	int r = reclog_begin_anew(&env->found->log, NULL);
 	for (s = env->settings; !r && s; s = s->hh.next)
 		if (belongs_in_file(s))
 			r = found_put(env->found, s->path, s->found);
 	if (!r)
-		r = found_commit(env->found);
+		r = reclog_commit(&env->found->log, NULL);
 	for (s = env->settings; !r && s; s = s->hh.next)
 		s->noted = belongs_in_file(s);
 	return r;
@@ -109,7 +109,7 @@ static int write_anew(struct host_env *env)
 static int settings_append(struct host_env *env, const char *path, const char *value)
 {
 	int r = found_put(env->found, path, value);
-	return r ? r : found_commit(env->found);
+	return r ? r : reclog_commit(&env->found->log, NULL);
 }
 
 /* Records the previous value in the log before the module writes the file. */
@@ -121,7 +121,7 @@ static void settings_note(struct host_env *env, struct setting *s)
 			? -E2BIG
 			: settings_append(env, s->path, s->found);
 	s->noted = r == 0;
-	if (r == -EBADF || (!r && found_is_long(env->found)))
+	if (r == -EBADF || (!r && reclog_is_long(&env->found->log)))
 		r = write_anew(env);
 	settings_complain(env, r);
 }
