@@ -175,10 +175,10 @@ static void stop_child(struct trial *t)
 		(void)kill(t->pid, SIGKILL);
 }
 
-static struct trial *trial_free(struct trial *t)
+void trial_cancel(struct trial *t)
 {
 	if (!t)
-		return NULL;
+		return;
 	t->pipe_io = loop_io_free(t->pipe_io);
 	t->pid_io = loop_io_free(t->pid_io);
 	t->timer = loop_timer_free(t->timer);
@@ -196,7 +196,6 @@ static struct trial *trial_free(struct trial *t)
 	(void)log_held_free(t->held);
 	buf_fini(&t->frame.in);
 	free(t);
-	return NULL;
 }
 
 /* Forks with all signals blocked, so that the parent's handlers do not run in the child before its
@@ -258,7 +257,7 @@ static int trial_make(const struct trial_spec *spec, struct trial **ret, struct 
 	t->pid_fd = t->pipe_fd = -1;
 	int r = trial_spawn(t, err);
 	if (r < 0) {
-		(void)trial_free(t);
+		trial_cancel(t);
 		return r;
 	}
 	*ret = t;
@@ -480,7 +479,7 @@ static void on_end(unsigned events, void *arg)
 	trial_reap(t);
 	trial_judge(t, &res);
 	t->done(t->done_arg, &res);
-	(void)trial_free(t);
+	trial_cancel(t);
 }
 
 static void on_tick(void *arg)
@@ -504,17 +503,12 @@ int trial_start(const struct trial_spec *spec,
 	t->pid_io = loop_io_new(spec->loop, t->pid_fd, LOOP_READ, on_end, t);
 	t->timer = loop_timer_new(spec->loop, on_tick, t);
 	if (!t->pipe_io || !t->pid_io || !t->timer || loop_timer_arm(t->timer, TRIAL_TICK_MS) < 0) {
-		(void)trial_free(t);
+		trial_cancel(t);
 		return err_errno(err, -ENOMEM, "cannot watch a trial");
 	}
 	if (ret)
 		*ret = t;
 	return 0;
-}
-
-void trial_cancel(struct trial *t)
-{
-	(void)trial_free(t);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -552,7 +546,7 @@ int trial_run(const struct trial_spec *spec, struct trial_result *ret, struct er
 	t->frame.in = (struct buf)BUF_INIT;
 	if (ret->held)
 		t->held = NULL;
-	(void)trial_free(t);
+	trial_cancel(t);
 	return 0;
 }
 

@@ -122,24 +122,15 @@ void pipeline_evict_source(struct pipeline *p, const struct evict_source *source
 
 static void take_answer(struct eviction *v, enum evict_answer answer)
 {
-	switch (answer) {
-	case EVICT_GRANTED:
-		v->state = RP_EVICTION_GRANTED;
+	static const uint32_t states[] = {[EVICT_GRANTED] = RP_EVICTION_GRANTED,
+					  [EVICT_REFUSED] = RP_EVICTION_REFUSED,
+					  [EVICT_GONE] = RP_EVICTION_FAILED,
+					  [EVICT_DENIED] = RP_EVICTION_FAILED};
+	if (answer == EVICT_UNANSWERED)
+		return;
+	v->state = states[answer];
+	if (answer == EVICT_GRANTED || answer == EVICT_GONE)
 		v->due_ms = 0;
-		return;
-	case EVICT_GONE:
-		v->state = RP_EVICTION_FAILED;
-		v->due_ms = 0;
-		return;
-	case EVICT_DENIED:
-		v->state = RP_EVICTION_FAILED;
-		return;
-	case EVICT_REFUSED:
-		v->state = RP_EVICTION_REFUSED;
-		return;
-	case EVICT_UNANSWERED:
-		return;
-	}
 }
 
 void pipeline_evict_told(struct pipeline *p, rp_pod pod, enum evict_answer answer, const char *text)

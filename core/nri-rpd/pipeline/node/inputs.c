@@ -151,14 +151,6 @@ static bool fill_pod(struct pipeline *p, const struct pod *pod, const struct zon
 	return any;
 }
 
-static bool is_here(const struct pipeline *p, const struct fed_pod *fed)
-{
-	for (const struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next)
-		if (str_eq(pod->uid, fed->uid))
-			return true;
-	return false;
-}
-
 /* Adds pods that the cluster has assigned to this node and that the runtime has not created yet. */
 static void add_pending(struct pipeline *p, struct inputs *ret)
 {
@@ -167,7 +159,7 @@ static void add_pending(struct pipeline *p, struct inputs *ret)
 	for (const struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next)
 		pending -= pending && fed_of(p, pod);
 	for (fed = feed_pods(cache_feed(p->env.cache)); fed && pending; fed = fed->hh.next) {
-		if (is_here(p, fed))
+		if (cache_pod_by_uid(p->env.cache, fed->uid))
 			continue;
 		pending--;
 		if (fed->ended)

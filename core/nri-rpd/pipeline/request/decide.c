@@ -327,8 +327,9 @@ void decide_close(struct pipeline *p, const struct ctr *created)
 
 /* ---- release --------------------------------------------------------------------------------- */
 
-static int stage_exited(struct pipeline *p, struct ctr *ctr, struct err *err)
+static int stage_exited(struct pipeline *p, void *arg, struct err *err)
 {
+	struct ctr *ctr = arg;
 	struct decision *d = txn_stage(p->txn, ctr);
 	if (!d)
 		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
@@ -362,11 +363,6 @@ static int release_by_force(struct pipeline *p, void *arg, struct err *err)
 	return r || !p->policy ? r : instance_sync(p->policy, err);
 }
 
-static int release_alone(struct pipeline *p, void *arg, struct err *err)
-{
-	return stage_exited(p, arg, err);
-}
-
 void decide_release(struct pipeline *p, struct ctr *ctr)
 {
 	struct err err = ERR_INIT;
@@ -377,6 +373,6 @@ void decide_release(struct pipeline *p, struct ctr *ctr)
 		  p->policy ? instance_name(p->policy) : "none", err.text);
 	if (decide(p, release_by_force, ctr, &again) == 0)
 		return;
-	if (decide(p, release_alone, ctr, &again) != 0)
+	if (decide(p, stage_exited, ctr, &again) != 0)
 		log_error("%s: cannot be released: %s", ctr->full_name, again.text);
 }

@@ -678,12 +678,6 @@ void request_note(struct pipeline *p, const struct pod_desc *pod, const struct c
 		request_refresh(p, ctr, desc, desc->state);
 }
 
-static bool needs_equal(const struct needs *a, const struct needs *b)
-{
-	return a->cpu_request == b->cpu_request && a->cpu_limit == b->cpu_limit &&
-	       a->mem_request == b->mem_request && a->mem_limit == b->mem_limit;
-}
-
 struct resizing {
 	struct ctr *ctr;
 	struct values requested; /* values before the resize */
@@ -713,7 +707,7 @@ static int request_resize(struct pipeline *p, void *arg, struct err *err)
 	decision_follow(d, &a->requested, &ctr->requested);
 	adjusted_needs(p, ctr, &needs);
 	/* a container without a request may share resources that its pod gained or lost */
-	if (needs_equal(&d->needs, &needs) && !ctr->pod->resized)
+	if (memcmp(&d->needs, &needs, sizeof needs) == 0 && !ctr->pod->resized)
 		return 0;
 	ctr->pod->resized = false;
 	adjust_stage(p, ctr, d);

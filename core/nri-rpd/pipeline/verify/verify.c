@@ -62,10 +62,8 @@ static void job_free(struct verify_job *job)
 		free(c->cgroups_path);
 		free(c->found_cpus);
 		free(c->found_mems);
-		if (c->cpus)
-			intern_unref(sets, c->cpus);
-		if (c->mems)
-			intern_unref(sets, c->mems);
+		intern_unref(sets, c->cpus);
+		intern_unref(sets, c->mems);
 	}
 	free(job->checks);
 	free(job);
