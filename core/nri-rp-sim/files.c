@@ -190,11 +190,10 @@ int files_put_cgroup(struct sim *s, const struct sim_ctr *c, const json_t *map, 
 int files_setup(struct sim *s, const json_t *head, struct err *err)
 {
 	const json_t *files, *links, *cgroup;
-	int r = arg_map(head, "files", &files, err);
-	if (!r)
-		r = arg_map(head, "links", &links, err);
-	if (!r)
-		r = arg_map(head, "cgroupFiles", &cgroup, err);
+	struct args *a = ARGS(head, err);
+	(void)arg_map(a, "files", &files);
+	(void)arg_map(a, "links", &links);
+	int r = arg_map(a, "cgroupFiles", &cgroup);
 	if (!r && files)
 		r = files_put(s, files, err);
 	if (!r && links)

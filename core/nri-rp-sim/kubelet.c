@@ -65,13 +65,9 @@ static int read_short(const json_t *spec, const char *key, parser parse, int64_t
 static int read_long(const json_t *spec, const char *key, int64_t *cpu, int64_t *memory,
 		     struct err *err)
 {
-	const json_t *map;
-	int r = arg_map(spec, key, &map, err);
-	if (!r && map)
-		r = arg_check(map, "cpu memory", key, err);
-	if (!r)
-		r = arg_amount(map, "cpu", ARG_MILLI, *cpu, cpu, err);
-	return r ? r : arg_amount(map, "memory", ARG_BYTES, *memory, memory, err);
+	struct args a = arg_sub(ARGS(spec, err), key, "cpu memory");
+	(void)arg_amount(&a, "cpu", ARG_MILLI, *cpu, cpu);
+	return arg_amount(&a, "memory", ARG_BYTES, *memory, memory);
 }
 
 int kubelet_wants(const json_t *spec, struct wants *ret, struct err *err)

@@ -332,7 +332,7 @@ static struct resources resources_of(const struct wants *wants)
 int lifecycle_resize(struct sim *s, struct sim_ctr *c, const json_t *spec, struct err *err)
 {
 	struct wants wants = c->wants;
-	int r = arg_check(spec, "container cpu memory requests limits", "update", err);
+	int r = arg_check(ARGS(spec, err), "container cpu memory requests limits", "update");
 	if (!r)
 		r = kubelet_wants(spec, &wants, err);
 	if (r)
@@ -360,7 +360,7 @@ int lifecycle_resize_pod(struct sim *s, struct sim_pod *pod, const json_t *spec,
 {
 	struct wants own = pod->own, before = pod->own;
 	struct resources wanted;
-	int r = arg_check(spec, "pod cpu memory", "update-pod", err);
+	int r = arg_check(ARGS(spec, err), "pod cpu memory", "update-pod");
 	if (!r)
 		r = kubelet_wants(spec, &own, err);
 	if (r)

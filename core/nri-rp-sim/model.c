@@ -28,11 +28,11 @@ int model_check_pod(const json_t *spec, const char *more, struct err *err)
 	json_t *ctr;
 	size_t i;
 	(void)snprintf(keys, sizeof keys, "%s %s", pod_keys, more);
-	int r = arg_check(spec, keys, "pod", err);
+	int r = arg_check(ARGS(spec, err), keys, "pod");
 	json_array_foreach(json_object_get(spec, "containers"), i, ctr)
 	{
 		if (!r)
-			r = arg_check(ctr, ctr_keys, "container", err);
+			r = arg_check(ARGS(ctr, err), ctr_keys, "container");
 	}
 	return r;
 }
@@ -131,13 +131,10 @@ struct sim_ctr *model_find_ctr(const struct sim *s, const char *name)
 
 static int pod_own(const json_t *spec, struct sim_pod *p, struct err *err)
 {
-	const json_t *own;
-	int r = arg_map(spec, "resources", &own, err);
-	if (r || !own)
-		return r;
-	r = arg_check(own, "cpu memory", "resources", err);
-	if (!r)
-		r = kubelet_wants(own, &p->own, err);
+	struct args own = arg_sub(ARGS(spec, err), "resources", "cpu memory");
+	if (own.r || !own.map)
+		return own.r;
+	int r = kubelet_wants(own.map, &p->own, err);
 	if (r)
 		return r;
 	p->qos = kubelet_qos(&p->own, 1);
@@ -148,7 +145,7 @@ static int pod_own(const json_t *spec, struct sim_pod *p, struct err *err)
 static int pod_wants(const json_t *spec, struct sim_pod *p, struct err *err)
 {
 	const json_t *list;
-	int r = arg_list(spec, "containers", &list, err);
+	int r = arg_list(ARGS(spec, err), "containers", &list);
 	size_t n = json_array_size(list);
 	_free_ struct wants *wants = calloc(n + 1, sizeof *wants);
 	if (!wants)
@@ -160,7 +157,7 @@ static int pod_wants(const json_t *spec, struct sim_pod *p, struct err *err)
 		const json_t *ctr = json_array_get(list, i);
 		r = kubelet_wants(ctr, &wants[i], err);
 		if (!r)
-			r = arg_bool(ctr, "init", false, &init[i], err);
+			r = arg_bool(ARGS(ctr, err), "init", false, &init[i]);
 	}
 	if (r)
 		return r;
@@ -178,23 +175,16 @@ static int fill_pod(struct sim *s, const json_t *spec, struct sim_pod *p, struct
 {
 	const char *name, *ns, *uid, *handler, *parent;
 	const json_t *labels, *annotations;
-	int r = arg_check(spec, pod_keys, "pod", err);
-	if (!r)
-		r = arg_text(spec, "pod", NULL, &name, err);
-	if (!r)
-		r = arg_text(spec, "namespace", "default", &ns, err);
-	if (!r)
-		r = arg_text(spec, "uid", NULL, &uid, err);
-	if (!r)
-		r = arg_text(spec, "handler", "", &handler, err);
-	if (!r)
-		r = arg_text(spec, "cgroupParent", NULL, &parent, err);
-	if (!r)
-		r = arg_map(spec, "labels", &labels, err);
-	if (!r)
-		r = arg_map(spec, "annotations", &annotations, err);
-	if (!r)
-		r = arg_bool(spec, "critical", false, &p->critical, err);
+	struct args *a = ARGS(spec, err);
+	(void)arg_check(a, pod_keys, "pod");
+	(void)arg_text(a, "pod", NULL, &name);
+	(void)arg_text(a, "namespace", "default", &ns);
+	(void)arg_text(a, "uid", NULL, &uid);
+	(void)arg_text(a, "handler", "", &handler);
+	(void)arg_text(a, "cgroupParent", NULL, &parent);
+	(void)arg_map(a, "labels", &labels);
+	(void)arg_map(a, "annotations", &annotations);
+	int r = arg_bool(a, "critical", false, &p->critical);
 	if (!r)
 		r = pod_wants(spec, p, err);
 	if (r)
@@ -276,7 +266,7 @@ static int fill_resources(const struct sim_ctr *c, const json_t *spec, struct re
 static int read_state(const json_t *spec, enum ctr_state *ret, struct err *err)
 {
 	const char *state;
-	int r = arg_text(spec, "state", "creating", &state, err);
+	int r = arg_text(ARGS(spec, err), "state", "creating", &state);
 	if (r)
 		return r;
 	for (unsigned i = CTR_CREATING; i <= CTR_EXITED; i++)
@@ -290,11 +280,10 @@ static int read_state(const json_t *spec, enum ctr_state *ret, struct err *err)
 static int fill_ctr(struct sim *s, const json_t *spec, struct sim_ctr *c, struct err *err)
 {
 	const char *name;
-	int r = arg_check(spec, ctr_keys, "container", err);
-	if (!r)
-		r = arg_text(spec, "name", NULL, &name, err);
-	if (!r)
-		r = arg_bool(spec, "init", false, &c->init, err);
+	struct args *a = ARGS(spec, err);
+	(void)arg_check(a, ctr_keys, "container");
+	(void)arg_text(a, "name", NULL, &name);
+	int r = arg_bool(a, "init", false, &c->init);
 	if (!r)
 		r = read_state(spec, &c->state, err);
 	if (!r)

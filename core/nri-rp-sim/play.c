@@ -175,13 +175,11 @@ static int play_begin(struct player *p, const json_t *scenario, struct err *err)
 {
 	_json_ json_t *result = json_object();
 	const json_t *config, *existing, *steps;
-	int r = arg_check(scenario, head_keys, "scenario", err);
-	if (!r)
-		r = arg_list(scenario, "existing", &existing, err);
-	if (!r)
-		r = arg_list(scenario, "steps", &steps, err);
-	if (!r)
-		r = arg_map(scenario, "config", &config, err);
+	struct args *a = ARGS(scenario, err);
+	(void)arg_check(a, head_keys, "scenario");
+	(void)arg_list(a, "existing", &existing);
+	(void)arg_list(a, "steps", &steps);
+	int r = arg_map(a, "config", &config);
 	if (!r)
 		r = sim_setup(p->s, scenario, err);
 	if (!r && !config)

@@ -80,7 +80,7 @@ static int show_map(struct sim *s, const json_t *args, json_t *result)
 	struct out text;
 	int64_t width = 100;
 	struct err err = ERR_INIT;
-	(void)arg_int(args, "width", 100, MAP_WIDTH_MIN, 1000, &width, &err);
+	(void)arg_int(ARGS(args, &err), "width", 100, MAP_WIDTH_MIN, 1000, &width);
 	out_init(&text, &(struct term){.width = (unsigned)width, .utf8 = true});
 	map_draw(s, NULL, &text);
 	doc_put_text(result, "map", buf_text(&text.buf));

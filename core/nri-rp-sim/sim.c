@@ -242,14 +242,14 @@ static int setup_machine(struct sim *s, const json_t *head, struct err *err)
 
 static int setup_names(struct sim *s, const json_t *head, struct err *err)
 {
-	const char *nri = "0.12", *runtime = "containerd", *cgroups = "systemd";
+	const char *nri = "0.12", *runtime, *cgroups;
+	struct args *a = ARGS(head, err);
 	char buf[ARG_NUMBER_MAX];
 	const char *text = arg_scalar(json_object_get(head, "nri"), buf);
 	if (text)
 		nri = text;
-	int r = arg_text(head, "runtime", runtime, &runtime, err);
-	if (!r)
-		r = arg_text(head, "cgroups", cgroups, &cgroups, err);
+	(void)arg_text(a, "runtime", "containerd", &runtime);
+	int r = arg_text(a, "cgroups", "systemd", &cgroups);
 	if (!r)
 		r = release_find(s->options.nri ? s->options.nri : nri, &s->release, err);
 	if (r)
@@ -268,17 +268,12 @@ static int setup_names(struct sim *s, const json_t *head, struct err *err)
 int sim_setup(struct sim *s, const json_t *head, struct err *err)
 {
 	int64_t parts, request, registration;
-	int r = setup_names(s, head, err);
-	if (!r)
-		r = arg_int(head, "syncParts", (int64_t)s->options.sync_parts, 0, 1000000, &parts,
-			    err);
-	if (!r)
-		r = arg_bool(head, "requirePlugin", false, &s->require_plugin, err);
-	if (!r)
-		r = arg_amount(head, "requestTimeout", ARG_MS, REQUEST_TIMEOUT_MS, &request, err);
-	if (!r)
-		r = arg_amount(head, "registrationTimeout", ARG_MS, REGISTRATION_TIMEOUT_MS,
-			       &registration, err);
+	struct args a = {head, err, setup_names(s, head, err)};
+	(void)arg_int(&a, "syncParts", (int64_t)s->options.sync_parts, 0, 1000000, &parts);
+	(void)arg_bool(&a, "requirePlugin", false, &s->require_plugin);
+	(void)arg_amount(&a, "requestTimeout", ARG_MS, REQUEST_TIMEOUT_MS, &request);
+	int r = arg_amount(&a, "registrationTimeout", ARG_MS, REGISTRATION_TIMEOUT_MS,
+			   &registration);
 	if (!r)
 		r = setup_machine(s, head, err);
 	if (!r)

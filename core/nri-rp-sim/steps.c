@@ -63,7 +63,7 @@ static int read_ms(const json_t *arg, int64_t otherwise, int64_t *ret, struct er
 	}
 	if (json_is_string(arg))
 		(void)json_object_set(map, "time", (json_t *)(uintptr_t)arg);
-	return arg_amount(map, "time", ARG_MS, otherwise, ret, err);
+	return arg_amount(ARGS(map, err), "time", ARG_MS, otherwise, ret);
 }
 
 /* Defines a step, or the check of a step, by one expression. */
@@ -189,9 +189,9 @@ static int step_tell(struct sim *s, const json_t *args, json_t *result, struct e
 		      {"CreateContainer", NRI__EVENT__CREATE_CONTAINER}};
 	struct sim_ctr *c;
 	const char *name;
-	int r = arg_check(args, "event container", "tell", err);
-	if (!r)
-		r = arg_text(args, "event", "", &name, err);
+	struct args *in = ARGS(args, err);
+	(void)arg_check(in, "event container", "tell");
+	int r = arg_text(in, "event", "", &name);
 	if (!r)
 		r = find_ctr(s, json_object_get(args, "container"), &c, err);
 	for (unsigned i = 0; !r && i < sizeof events / sizeof *events; i++) {
@@ -245,7 +245,7 @@ STEP(step_links, files_link(s, args, err))
 static int step_cgroup(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct sim_ctr *c;
-	int r = arg_check(args, "container files", "cgroup", err);
+	int r = arg_check(ARGS(args, err), "container files", "cgroup");
 	if (!r)
 		r = find_ctr(s, json_object_get(args, "container"), &c, err);
 	return r ? r : files_put_cgroup(s, c, json_object_get(args, "files"), err);
@@ -412,12 +412,12 @@ STEP(step_note, 0)
 
 STEP(check_pod, model_check_pod(args, "", err))
 STEP(check_refused_pod, model_check_pod(args, "error", err))
-STEP(check_update, arg_check(args, "container cpu memory requests limits", "update", err))
+STEP(check_update, arg_check(ARGS(args, err), "container cpu memory requests limits", "update"))
 STEP(check_refused_update,
-     arg_check(args, "container pod cpu memory requests limits error", "update", err))
-STEP(check_tell, arg_check(args, "event container", "tell", err))
-STEP(check_control, arg_check(args, "method args has lacks", "control", err))
-STEP(check_log, json_is_object(args) ? arg_check(args, "regex within never", "log", err) : 0)
+     arg_check(ARGS(args, err), "container pod cpu memory requests limits error", "update"))
+STEP(check_tell, arg_check(ARGS(args, err), "event container", "tell"))
+STEP(check_control, arg_check(ARGS(args, err), "method args has lacks", "control"))
+STEP(check_log, json_is_object(args) ? arg_check(ARGS(args, err), "regex within never", "log") : 0)
 STEP(check_expression, json_is_string(args) ? expect_check(json_string_value(args), err)
 					    : err_set(err, -EINVAL, "expected an expression"))
 

@@ -53,7 +53,7 @@ int step_start(struct sim *s, const json_t *args, json_t *result, struct err *er
 	bool wait;
 	uint64_t start = clock_us();
 	struct starting w = {conn_n_active(s)};
-	int r = arg_bool(args, "wait", true, &wait, err);
+	int r = arg_bool(ARGS(args, err), "wait", true, &wait);
 	if (!r && wait)
 		r = conn_listen(s, err);
 	if (!r)
@@ -160,7 +160,7 @@ int step_runtime_start(struct sim *s, const json_t *args, json_t *result, struct
 {
 	bool configure_first;
 	uint64_t after = conn_n_active(s);
-	int r = arg_bool(args, "configureFirst", false, &configure_first, err);
+	int r = arg_bool(ARGS(args, err), "configureFirst", false, &configure_first);
 	if (!r)
 		r = conn_listen(s, err);
 	if (r)
@@ -356,15 +356,12 @@ static int steps_daemon_ask(struct sim *s, struct question *q, struct err *err)
 int step_control(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct question q = {.err = ERR_INIT};
-	int r = arg_check(args, "method args has lacks", "control", err);
-	if (!r)
-		r = arg_text(args, "method", "Status", &q.method, err);
-	if (!r)
-		r = arg_list(args, "args", &q.args, err);
-	if (!r)
-		r = arg_list(args, "has", &q.has, err);
-	if (!r)
-		r = arg_list(args, "lacks", &q.lacks, err);
+	struct args *a = ARGS(args, err);
+	(void)arg_check(a, "method args has lacks", "control");
+	(void)arg_text(a, "method", "Status", &q.method);
+	(void)arg_list(a, "args", &q.args);
+	(void)arg_list(a, "has", &q.has);
+	int r = arg_list(a, "lacks", &q.lacks);
 	if (!r)
 		r = steps_daemon_ask(s, &q, err);
 	if (r) {
@@ -396,13 +393,11 @@ int step_log(struct sim *s, const json_t *args, json_t *result, struct err *err)
 	bool never = false;
 	int r = 0;
 	if (json_is_object(args)) {
-		r = arg_check(args, "regex within never", "log", err);
-		if (!r)
-			r = arg_bool(args, "never", false, &never, err);
-		if (!r)
-			r = arg_text(args, "regex", NULL, &regex, err);
-		if (!r)
-			r = arg_amount(args, "within", ARG_MS, within, &within, err);
+		struct args *a = ARGS(args, err);
+		(void)arg_check(a, "regex within never", "log");
+		(void)arg_bool(a, "never", false, &never);
+		(void)arg_text(a, "regex", NULL, &regex);
+		r = arg_amount(a, "within", ARG_MS, within, &within);
 	}
 	if (!r && !regex)
 		r = err_set(err, -EINVAL, "log: expected a regular expression");

@@ -29,23 +29,16 @@ int lie_set(struct sim *s, const json_t *args, struct err *err)
 {
 	const json_t *node;
 	int64_t number;
-	int r = arg_check(args, keys, "lie", err);
-	if (!r)
-		r = arg_list(args, "missing", &node, err);
-	if (!r)
-		r = arg_list(args, "twice", &node, err);
-	if (!r)
-		r = arg_int(args, "unknown", 0, 0, UNKNOWN_MAX, &number, err);
-	if (!r)
-		r = arg_map(args, "cpus", &node, err);
-	if (!r)
-		r = arg_int(args, "annotations", 0, 0, TEXT_MAX, &number, err);
-	if (!r)
-		r = arg_int(args, "labels", 0, 0, LABELS_MAX, &number, err);
-	if (!r)
-		r = arg_int(args, "cut", 0, 0, INT64_MAX, &number, err);
-	if (r)
-		return r;
+	struct args *a = ARGS(args, err);
+	(void)arg_check(a, keys, "lie");
+	(void)arg_list(a, "missing", &node);
+	(void)arg_list(a, "twice", &node);
+	(void)arg_int(a, "unknown", 0, 0, UNKNOWN_MAX, &number);
+	(void)arg_map(a, "cpus", &node);
+	(void)arg_int(a, "annotations", 0, 0, TEXT_MAX, &number);
+	(void)arg_int(a, "labels", 0, 0, LABELS_MAX, &number);
+	if (arg_int(a, "cut", 0, 0, INT64_MAX, &number))
+		return a->r;
 	json_decref(s->lie);
 	s->lie = json_deep_copy(args);
 	return s->lie ? 0 : err_errno(err, -ENOMEM, "lie");

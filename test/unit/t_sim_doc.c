@@ -91,30 +91,30 @@ static void getters(void **state)
 	bool b;
 	const json_t *node;
 	char buf[ARG_NUMBER_MAX];
-	assert_int_equal(arg_text(map, "t", "-", &text, &err), 0);
+	assert_int_equal(arg_text(ARGS(map, &err), "t", "-", &text), 0);
 	assert_string_equal(text, "x");
-	assert_int_equal(arg_text(map, "none", "-", &text, &err), 0);
+	assert_int_equal(arg_text(ARGS(map, &err), "none", "-", &text), 0);
 	assert_string_equal(text, "-");
-	assert_int_equal(arg_text(map, "n", "-", &text, &err), -EINVAL);
-	assert_int_equal(arg_int(map, "n", 0, 0, 10, &n, &err), 0);
+	assert_int_equal(arg_text(ARGS(map, &err), "n", "-", &text), -EINVAL);
+	assert_int_equal(arg_int(ARGS(map, &err), "n", 0, 0, 10, &n), 0);
 	assert_int_equal(n, 7);
-	assert_int_equal(arg_int(map, "n", 0, 0, 6, &n, &err), -ERANGE);
-	assert_int_equal(arg_int(map, "t", 0, 0, 6, &n, &err), -EINVAL);
-	assert_int_equal(arg_int(map, "x", 3, 0, 6, &n, &err), 0);
+	assert_int_equal(arg_int(ARGS(map, &err), "n", 0, 0, 6, &n), -ERANGE);
+	assert_int_equal(arg_int(ARGS(map, &err), "t", 0, 0, 6, &n), -EINVAL);
+	assert_int_equal(arg_int(ARGS(map, &err), "x", 3, 0, 6, &n), 0);
 	assert_int_equal(n, 3);
-	assert_int_equal(arg_bool(map, "b", false, &b, &err), 0);
+	assert_int_equal(arg_bool(ARGS(map, &err), "b", false, &b), 0);
 	assert_true(b);
-	assert_int_equal(arg_bool(map, "n", false, &b, &err), -EINVAL);
-	assert_int_equal(arg_amount(map, "m", ARG_BYTES, 0, &n, &err), 0);
+	assert_int_equal(arg_bool(ARGS(map, &err), "n", false, &b), -EINVAL);
+	assert_int_equal(arg_amount(ARGS(map, &err), "m", ARG_BYTES, 0, &n), 0);
 	assert_int_equal(n, INT64_C(2) << 30);
-	assert_int_equal(arg_amount(map, "r", ARG_MILLI, 0, &n, &err), 0);
+	assert_int_equal(arg_amount(ARGS(map, &err), "r", ARG_MILLI, 0, &n), 0);
 	assert_int_equal(n, 2500);
-	assert_int_equal(arg_amount(map, "t", ARG_MS, 0, &n, &err), -EINVAL);
-	assert_int_equal(arg_map(map, "o", &node, &err), 0);
+	assert_int_equal(arg_amount(ARGS(map, &err), "t", ARG_MS, 0, &n), -EINVAL);
+	assert_int_equal(arg_map(ARGS(map, &err), "o", &node), 0);
 	assert_non_null(node);
-	assert_int_equal(arg_map(map, "l", &node, &err), -EINVAL);
-	assert_int_equal(arg_list(map, "l", &node, &err), 0);
-	assert_int_equal(arg_list(map, "none", &node, &err), 0);
+	assert_int_equal(arg_map(ARGS(map, &err), "l", &node), -EINVAL);
+	assert_int_equal(arg_list(ARGS(map, &err), "l", &node), 0);
+	assert_int_equal(arg_list(ARGS(map, &err), "none", &node), 0);
 	assert_null(node);
 	assert_string_equal(arg_scalar(json_object_get(map, "b"), buf), "true");
 	assert_null(arg_scalar(json_object_get(map, "l"), buf));
@@ -124,12 +124,12 @@ static void known_keys(void **state)
 {
 	struct err err = ERR_INIT;
 	_json_ json_t *map = sim_json("{\"containers\": 1, \"nmae\": 2}"), *list = sim_json("[]");
-	assert_int_equal(arg_check(map, "containers nmae", "pod", &err), 0);
-	assert_int_equal(arg_check(map, "containers name", "pod", &err), -EINVAL);
+	assert_int_equal(arg_check(ARGS(map, &err), "containers nmae", "pod"), 0);
+	assert_int_equal(arg_check(ARGS(map, &err), "containers name", "pod"), -EINVAL);
 	assert_string_equal(err.text, "pod: unknown key \"nmae\", did you mean \"name\"?");
-	assert_int_equal(arg_check(map, "containers", "pod", &err), -EINVAL);
-	assert_int_equal(arg_check(list, "containers", "pod", &err), -EINVAL);
-	assert_int_equal(arg_check(NULL, "containers", "pod", &err), -EINVAL);
+	assert_int_equal(arg_check(ARGS(map, &err), "containers", "pod"), -EINVAL);
+	assert_int_equal(arg_check(ARGS(list, &err), "containers", "pod"), -EINVAL);
+	assert_int_equal(arg_check(ARGS(NULL, &err), "containers", "pod"), -EINVAL);
 }
 
 static void text_that_is_not_utf8(void **state)

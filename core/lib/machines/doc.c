@@ -247,23 +247,25 @@ static int unknown_key(const char *key, const char *const *known, unsigned n, co
 	return err_set(err, -EINVAL, "%s: unknown key \"%s\"", what, key);
 }
 
-int arg_check(const json_t *map, const char *keys, const char *what, struct err *err)
+int arg_check(struct args *a, const char *keys, const char *what)
 {
 	const char *known[ARG_KEYS_MAX], *key;
 	json_t *value;
-	if (!json_is_object(map))
-		return err_set(err, -EINVAL, "%s: expected a map", what);
+	if (a->r)
+		return a->r;
+	if (!json_is_object(a->map))
+		return a->r = err_set(a->err, -EINVAL, "%s: expected a map", what);
 	_free_ char *words = strdup(keys);
 	if (!words)
-		return err_errno(err, -ENOMEM, "%s", what);
+		return a->r = err_errno(a->err, -ENOMEM, "%s", what);
 	unsigned n = doc_split(words, known);
-	json_object_foreach((json_t *)(uintptr_t)map, key, value)
+	json_object_foreach((json_t *)(uintptr_t)a->map, key, value)
 	{
 		unsigned i = 0;
 		while (i < n && !str_eq(known[i], key))
 			i++;
 		if (i == n)
-			return unknown_key(key, known, n, what, err);
+			return a->r = unknown_key(key, known, n, what, a->err);
 	}
 	return 0;
 }
@@ -286,51 +288,57 @@ const char *arg_scalar(const json_t *node, char buf[ARG_NUMBER_MAX])
 	return NULL;
 }
 
-/* Returns a member; null is treated as missing. */
-static const json_t *doc_member(const json_t *map, const char *key)
+/* Finds a member; null is treated as missing. Returns false after an error. */
+static bool doc_member(const struct args *a, const char *key, const json_t **ret)
 {
-	const json_t *node = json_object_get(map, key);
-	return json_is_null(node) ? NULL : node;
+	json_t *node = json_object_get(a->map, key);
+	*ret = json_is_null(node) ? NULL : node;
+	return !a->r;
 }
 
-static int doc_wrong(const char *key, const char *expected, struct err *err)
+static int doc_wrong(struct args *a, const char *key, const char *expected)
 {
-	return err_set(err, -EINVAL, "%s: expected %s", key, expected);
+	return a->r = err_set(a->err, -EINVAL, "%s: expected %s", key, expected);
 }
 
-int arg_text(const json_t *map, const char *key, const char *otherwise, const char **ret,
-	     struct err *err)
+int arg_text(struct args *a, const char *key, const char *otherwise, const char **ret)
 {
-	const json_t *node = doc_member(map, key);
+	const json_t *node;
+	if (!doc_member(a, key, &node))
+		return a->r;
 	*ret = node ? json_string_value(node) : otherwise;
-	return node && !json_is_string(node) ? doc_wrong(key, "text", err) : 0;
+	return node && !json_is_string(node) ? doc_wrong(a, key, "text") : 0;
 }
 
-int arg_int(const json_t *map, const char *key, int64_t otherwise, int64_t min, int64_t max,
-	    int64_t *ret, struct err *err)
+int arg_int(struct args *a, const char *key, int64_t otherwise, int64_t min, int64_t max,
+	    int64_t *ret)
 {
-	const json_t *node = doc_member(map, key);
+	const json_t *node;
 	char buf[ARG_NUMBER_MAX];
+	if (!doc_member(a, key, &node))
+		return a->r;
 	const char *text = arg_scalar(node, buf);
 	*ret = otherwise;
 	if (!node)
 		return 0;
 	if (!text || str_to_i64(text, ret))
-		return doc_wrong(key, "an integer", err);
+		return doc_wrong(a, key, "an integer");
 	if (*ret < min || *ret > max)
-		return err_set(err, -ERANGE, "%s: expected %" PRId64 " to %" PRId64, key, min, max);
-	return 0;
+		a->r = err_set(a->err, -ERANGE, "%s: expected %" PRId64 " to %" PRId64, key, min,
+			       max);
+	return a->r;
 }
 
-int arg_bool(const json_t *map, const char *key, bool otherwise, bool *ret, struct err *err)
+int arg_bool(struct args *a, const char *key, bool otherwise, bool *ret)
 {
-	const json_t *node = doc_member(map, key);
+	const json_t *node;
+	if (!doc_member(a, key, &node))
+		return a->r;
 	*ret = node ? json_is_true(node) : otherwise;
-	return node && !json_is_boolean(node) ? doc_wrong(key, "true or false", err) : 0;
+	return node && !json_is_boolean(node) ? doc_wrong(a, key, "true or false") : 0;
 }
 
-int arg_amount(const json_t *map, const char *key, enum arg_unit unit, int64_t otherwise,
-	       int64_t *ret, struct err *err)
+int arg_amount(struct args *a, const char *key, enum arg_unit unit, int64_t otherwise, int64_t *ret)
 {
 	static const struct {
 		int (*parse)(const char *s, int64_t *ret);
@@ -341,27 +349,38 @@ int arg_amount(const json_t *map, const char *key, enum arg_unit unit, int64_t o
 		[ARG_MS] = {str_to_ms, "a duration such as 2s or 500ms"},
 		[ARG_KHZ] = {str_to_khz, "a frequency such as 2.4GHz"},
 	};
-	const json_t *node = doc_member(map, key);
+	const json_t *node;
 	char buf[ARG_NUMBER_MAX];
+	if (!doc_member(a, key, &node))
+		return a->r;
 	const char *text = arg_scalar(node, buf);
 	*ret = otherwise;
-	if (!node)
-		return 0;
-	if (!text || units[unit].parse(text, ret) || *ret < 0)
-		return doc_wrong(key, units[unit].expected, err);
+	if (node && (!text || units[unit].parse(text, ret) || *ret < 0))
+		return doc_wrong(a, key, units[unit].expected);
 	return 0;
 }
 
-int arg_map(const json_t *map, const char *key, const json_t **ret, struct err *err)
+int arg_map(struct args *a, const char *key, const json_t **ret)
 {
-	*ret = doc_member(map, key);
-	return *ret && !json_is_object(*ret) ? doc_wrong(key, "a map", err) : 0;
+	if (!doc_member(a, key, ret))
+		return a->r;
+	return *ret && !json_is_object(*ret) ? doc_wrong(a, key, "a map") : 0;
 }
 
-int arg_list(const json_t *map, const char *key, const json_t **ret, struct err *err)
+int arg_list(struct args *a, const char *key, const json_t **ret)
 {
-	*ret = doc_member(map, key);
-	return *ret && !json_is_array(*ret) ? doc_wrong(key, "a list", err) : 0;
+	if (!doc_member(a, key, ret))
+		return a->r;
+	return *ret && !json_is_array(*ret) ? doc_wrong(a, key, "a list") : 0;
+}
+
+struct args arg_sub(struct args *a, const char *key, const char *keys)
+{
+	struct args sub = {.err = a->err};
+	sub.r = arg_map(a, key, &sub.map);
+	if (sub.map)
+		a->r = arg_check(&sub, keys, key);
+	return sub;
 }
 
 void doc_put_text(json_t *map, const char *key, const char *value)

@@ -41,28 +41,40 @@ int doc_write_yaml(const json_t *map, struct buf *out);
 
 /* ---- getters --------------------------------------------------------------------------------- */
 
-/* Checks that all keys of a map are among `keys`, separated by blanks. -EINVAL names the first
- * unknown key, and the most similar valid one. */
-int arg_check(const json_t *map, const char *keys, const char *what, struct err *err);
 /* Returns a scalar as text. Numbers and booleans are written into buf. NULL: absent, or not a
  * scalar. */
 #define ARG_NUMBER_MAX 32
 const char *arg_scalar(const json_t *node, char buf[ARG_NUMBER_MAX]);
+
+/* Members of a map that are read one after another. After the first error the others are not read,
+ * and their results are undefined. All getters return `r`. */
+struct args {
+	const json_t *map; /* NULL: no map, which is treated as empty */
+	struct err *err;
+	int r; /* the first error; 0: none */
+};
+#define ARGS(map, err) (&(struct args){map, err, 0})
+
+/* Checks that all keys of the map are among `keys`, separated by blanks. -EINVAL names the first
+ * unknown key, and the most similar valid one. */
+int arg_check(struct args *a, const char *keys, const char *what);
 /* Reads a member of one type. *ret is `otherwise` if the member is absent; another type is an
  * error. */
-int arg_text(const json_t *map, const char *key, const char *otherwise, const char **ret,
-	     struct err *err);
-int arg_int(const json_t *map, const char *key, int64_t otherwise, int64_t min, int64_t max,
-	    int64_t *ret, struct err *err);
-int arg_bool(const json_t *map, const char *key, bool otherwise, bool *ret, struct err *err);
+int arg_text(struct args *a, const char *key, const char *otherwise, const char **ret);
+int arg_int(struct args *a, const char *key, int64_t otherwise, int64_t min, int64_t max,
+	    int64_t *ret);
+int arg_bool(struct args *a, const char *key, bool otherwise, bool *ret);
 /* Units of Kubernetes quantities and durations, see core/lib/util/number.h: bytes, milli CPUs,
  * milliseconds, kHz. */
 enum arg_unit { ARG_BYTES, ARG_MILLI, ARG_MS, ARG_KHZ };
-int arg_amount(const json_t *map, const char *key, enum arg_unit unit, int64_t otherwise,
-	       int64_t *ret, struct err *err);
+int arg_amount(struct args *a, const char *key, enum arg_unit unit, int64_t otherwise,
+	       int64_t *ret);
 /* Reads a member that has to be a map (or list); NULL: absent. */
-int arg_map(const json_t *map, const char *key, const json_t **ret, struct err *err);
-int arg_list(const json_t *map, const char *key, const json_t **ret, struct err *err);
+int arg_map(struct args *a, const char *key, const json_t **ret);
+int arg_list(struct args *a, const char *key, const json_t **ret);
+/* Returns the members of a map in the map, checked like arg_check(), with the first error so
+ * far. */
+struct args arg_sub(struct args *a, const char *key, const char *keys);
 
 /* Adds to a result. They do not report lack of memory, which json_dumps detects at the end. */
 void doc_put_text(json_t *map, const char *key, const char *value);

@@ -31,43 +31,28 @@ struct plan {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int read_frequency(const json_t *map, struct machine_frequency *ret, struct err *err)
+static int read_frequency(struct args *a, struct machine_frequency *ret)
 {
-	const json_t *f;
-	int r = arg_map(map, "frequency", &f, err);
-	if (!r && f)
-		r = arg_check(f, "base min max", "frequency", err);
-	if (!r)
-		r = arg_amount(f, "base", ARG_KHZ, ret->base, &ret->base, err);
-	if (!r)
-		r = arg_amount(f, "min", ARG_KHZ, ret->min, &ret->min, err);
-	return r ? r : arg_amount(f, "max", ARG_KHZ, ret->max, &ret->max, err);
+	struct args f = arg_sub(a, "frequency", "base min max");
+	(void)arg_amount(&f, "base", ARG_KHZ, ret->base, &ret->base);
+	(void)arg_amount(&f, "min", ARG_KHZ, ret->min, &ret->min);
+	return arg_amount(&f, "max", ARG_KHZ, ret->max, &ret->max);
 }
 
 static int read_caches(struct plan *p, struct machine_kind *k)
 {
-	const json_t *c;
+	static const char keys[] = "l1d l1i l2 l2Cores l3 l3Shared l3Cores";
+	const char *shared;
 	int64_t l2_cores;
-	int r = arg_map(p->d, "caches", &c, p->err);
-	if (!r && c)
-		r = arg_check(c, "l1d l1i l2 l2Cores l3 l3Shared l3Cores", "caches", p->err);
-	if (!r)
-		r = arg_amount(c, "l1d", ARG_BYTES, 32 << 10, &k->l1d, p->err);
-	if (!r)
-		r = arg_amount(c, "l1i", ARG_BYTES, 32 << 10, &k->l1i, p->err);
-	if (!r)
-		r = arg_amount(c, "l2", ARG_BYTES, 1 << 20, &k->l2, p->err);
-	if (!r)
-		r = arg_int(c, "l2Cores", 1, 1, RP_CPUS_MAX, &l2_cores, p->err);
-	if (!r)
-		r = arg_amount(c, "l3", ARG_BYTES, 16 << 20, &p->m->l3, p->err);
-	if (!r)
-		r = arg_int(c, "l3Cores", 0, 0, RP_CPUS_MAX, &p->l3_cores, p->err);
-	const char *shared = "package";
-	if (!r)
-		r = arg_text(c, "l3Shared", shared, &shared, p->err);
-	if (r)
-		return r;
+	struct args c = arg_sub(ARGS(p->d, p->err), "caches", keys);
+	(void)arg_amount(&c, "l1d", ARG_BYTES, 32 << 10, &k->l1d);
+	(void)arg_amount(&c, "l1i", ARG_BYTES, 32 << 10, &k->l1i);
+	(void)arg_amount(&c, "l2", ARG_BYTES, 1 << 20, &k->l2);
+	(void)arg_int(&c, "l2Cores", 1, 1, RP_CPUS_MAX, &l2_cores);
+	(void)arg_amount(&c, "l3", ARG_BYTES, 16 << 20, &p->m->l3);
+	(void)arg_int(&c, "l3Cores", 0, 0, RP_CPUS_MAX, &p->l3_cores);
+	if (arg_text(&c, "l3Shared", "package", &shared))
+		return c.r;
 	k->l2_cores = (uint32_t)l2_cores;
 	if (p->l3_cores)
 		p->l3_shared = L3_CORES;
@@ -83,33 +68,24 @@ static int read_caches(struct plan *p, struct machine_kind *k)
 static int read_kind(struct plan *p, const json_t *d, struct machine_kind *k)
 {
 	int64_t cores, threads, l2_cores;
-	const char *type = "performance", *name = NULL;
-	int r = arg_int(d, "cores", 1, 1, RP_CPUS_MAX, &cores, p->err);
-	if (!r)
-		r = arg_int(d, "threads", 1, 1, 16, &threads, p->err);
-	if (!r)
-		r = read_frequency(d, &k->frequency, p->err);
-	if (r)
-		return r;
+	const char *type, *name;
+	struct args *a = ARGS(d, p->err);
+	(void)arg_int(a, "cores", 1, 1, RP_CPUS_MAX, &cores);
+	(void)arg_int(a, "threads", 1, 1, 16, &threads);
+	if (read_frequency(a, &k->frequency))
+		return a->r;
 	k->cores = (uint32_t)cores;
 	k->threads = (uint32_t)threads;
 	if (d == p->d)
 		return 0;
-	r = arg_check(d, "name type cores threads frequency l1d l1i l2 l2Cores", "kinds", p->err);
-	if (!r)
-		r = arg_text(d, "name", "cores", &name, p->err);
-	if (!r)
-		r = arg_text(d, "type", type, &type, p->err);
-	if (!r)
-		r = arg_amount(d, "l1d", ARG_BYTES, k->l1d, &k->l1d, p->err);
-	if (!r)
-		r = arg_amount(d, "l1i", ARG_BYTES, k->l1i, &k->l1i, p->err);
-	if (!r)
-		r = arg_amount(d, "l2", ARG_BYTES, k->l2, &k->l2, p->err);
-	if (!r)
-		r = arg_int(d, "l2Cores", k->l2_cores, 1, RP_CPUS_MAX, &l2_cores, p->err);
-	if (r)
-		return r;
+	(void)arg_check(a, "name type cores threads frequency l1d l1i l2 l2Cores", "kinds");
+	(void)arg_text(a, "name", "cores", &name);
+	(void)arg_text(a, "type", "performance", &type);
+	(void)arg_amount(a, "l1d", ARG_BYTES, k->l1d, &k->l1d);
+	(void)arg_amount(a, "l1i", ARG_BYTES, k->l1i, &k->l1i);
+	(void)arg_amount(a, "l2", ARG_BYTES, k->l2, &k->l2);
+	if (arg_int(a, "l2Cores", k->l2_cores, 1, RP_CPUS_MAX, &l2_cores))
+		return a->r;
 	if (!str_eq(type, "performance") && !str_eq(type, "efficient"))
 		return err_set(p->err, -EINVAL, "kinds: type: expected performance or efficient");
 	k->efficient = str_eq(type, "efficient");
@@ -123,7 +99,7 @@ static int read_kinds(struct plan *p)
 	struct machine *m = p->m;
 	const json_t *kinds;
 	struct machine_kind common = {.name = "cores"};
-	int r = arg_list(p->d, "kinds", &kinds, p->err);
+	int r = arg_list(ARGS(p->d, p->err), "kinds", &kinds);
 	if (!r)
 		r = read_caches(p, &common);
 	if (!r && !kinds) {
@@ -143,32 +119,19 @@ static int read_kinds(struct plan *p)
 
 static int read_shape(struct plan *p)
 {
-	const json_t *distances;
-	const char *numbering = "near";
-	int r = arg_int(p->d, "packages", 1, 1, MACHINE_NODES_MAX, &p->packages, p->err);
-	if (!r)
-		r = arg_int(p->d, "dies", 1, 1, MACHINE_NODES_MAX, &p->dies, p->err);
-	if (!r)
-		r = arg_int(p->d, "nodes", 1, 1, MACHINE_NODES_MAX, &p->nodes, p->err);
-	if (!r)
-		r = arg_amount(p->d, "memory", ARG_BYTES, INT64_C(4) << 30, &p->memory, p->err);
-	if (!r)
-		r = arg_text(p->d, "numbering", numbering, &numbering, p->err);
-	if (!r)
-		r = arg_bool(p->d, "numa", true, &p->m->numa, p->err);
-	if (!r)
-		r = arg_map(p->d, "distances", &distances, p->err);
-	if (!r && distances)
-		r = arg_check(distances, "die package machine", "distances", p->err);
-	if (!r)
-		r = arg_int(distances, "die", 12, 11, DISTANCE_MAX, &p->near_die, p->err);
-	if (!r)
-		r = arg_int(distances, "package", p->near_die, 11, DISTANCE_MAX, &p->near_package,
-			    p->err);
-	if (!r)
-		r = arg_int(distances, "machine", 21, 11, DISTANCE_MAX, &p->far, p->err);
-	if (r)
-		return r;
+	const char *numbering;
+	struct args *a = ARGS(p->d, p->err);
+	(void)arg_int(a, "packages", 1, 1, MACHINE_NODES_MAX, &p->packages);
+	(void)arg_int(a, "dies", 1, 1, MACHINE_NODES_MAX, &p->dies);
+	(void)arg_int(a, "nodes", 1, 1, MACHINE_NODES_MAX, &p->nodes);
+	(void)arg_amount(a, "memory", ARG_BYTES, INT64_C(4) << 30, &p->memory);
+	(void)arg_text(a, "numbering", "near", &numbering);
+	(void)arg_bool(a, "numa", true, &p->m->numa);
+	struct args distances = arg_sub(a, "distances", "die package machine");
+	(void)arg_int(&distances, "die", 12, 11, DISTANCE_MAX, &p->near_die);
+	(void)arg_int(&distances, "package", p->near_die, 11, DISTANCE_MAX, &p->near_package);
+	if (arg_int(&distances, "machine", 21, 11, DISTANCE_MAX, &p->far))
+		return distances.r;
 	if (p->memory > MEMORY_MAX)
 		return err_set(p->err, -ERANGE, "memory: too large");
 	if (!str_eq(numbering, "near") && !str_eq(numbering, "far"))
@@ -300,7 +263,7 @@ static int read_huge(struct plan *p)
 	const json_t *map;
 	const char *key;
 	json_t *value;
-	int r = arg_map(p->d, "hugepages", &map, p->err);
+	int r = arg_map(ARGS(p->d, p->err), "hugepages", &map);
 	json_object_foreach((json_t *)(uintptr_t)map, key, value)
 	{
 		struct machine_huge *h = &p->m->huge[p->m->n_huge];
@@ -313,7 +276,7 @@ static int read_huge(struct plan *p)
 				       "hugepages: %s: expected up to %u page sizes, as 2Mi", key,
 				       MACHINE_HUGE_MAX);
 		h->page = (uint64_t)page;
-		r = arg_int(map, key, 0, 0, INT32_MAX, &h->n, p->err);
+		r = arg_int(ARGS(map, p->err), key, 0, 0, INT32_MAX, &h->n);
 		p->m->n_huge++;
 	}
 	return r;
@@ -324,15 +287,12 @@ static int read_memory_node(struct plan *p, const json_t *d, struct machine_node
 	static const char *const types[] = {"dram", "hbm", "cxl", "pmem", "device"};
 	const char *type;
 	bool normal;
-	int r = arg_check(d, "memory type normal distances", "memoryNodes", p->err);
-	if (!r)
-		r = arg_amount(d, "memory", ARG_BYTES, p->memory, &node->memory, p->err);
-	if (!r)
-		r = arg_text(d, "type", "cxl", &type, p->err);
-	if (!r)
-		r = arg_bool(d, "normal", true, &normal, p->err);
-	if (r)
-		return r;
+	struct args *a = ARGS(d, p->err);
+	(void)arg_check(a, "memory type normal distances", "memoryNodes");
+	(void)arg_amount(a, "memory", ARG_BYTES, p->memory, &node->memory);
+	(void)arg_text(a, "type", "cxl", &type);
+	if (arg_bool(a, "normal", true, &normal))
+		return a->r;
 	if (node->memory > MEMORY_MAX)
 		return err_set(p->err, -ERANGE, "memoryNodes: memory: too large");
 	node->package = node->die = UINT32_MAX;
@@ -357,7 +317,7 @@ static int set_distances(struct plan *p, uint32_t node, const json_t *map)
 		int64_t d;
 		if (str_to_u64(key, &other) || other >= m->n_nodes || other == node)
 			return err_set(p->err, -EINVAL, "distances: unknown node: %s", key);
-		int r = arg_int(map, key, 0, 11, DISTANCE_MAX, &d, p->err);
+		int r = arg_int(ARGS(map, p->err), key, 0, 11, DISTANCE_MAX, &d);
 		if (r)
 			return r;
 		m->distances[node * m->n_nodes + other] = (uint16_t)d;
@@ -371,7 +331,7 @@ static int make_memory(struct plan *p)
 	struct machine *m = p->m;
 	const json_t *list, *distances;
 	uint32_t with_cpus = m->n_nodes;
-	int r = arg_list(p->d, "memoryNodes", &list, p->err);
+	int r = arg_list(ARGS(p->d, p->err), "memoryNodes", &list);
 	size_t n = json_array_size(list);
 	if (!r && (with_cpus + n > MACHINE_NODES_MAX || (n && !m->numa)))
 		return err_set(p->err, -ERANGE, "memoryNodes: too many nodes");
@@ -380,7 +340,7 @@ static int make_memory(struct plan *p)
 	if (!r)
 		r = make_distances(p);
 	for (size_t i = 0; !r && i < n; i++) {
-		r = arg_map(json_array_get(list, i), "distances", &distances, p->err);
+		r = arg_map(ARGS(json_array_get(list, i), p->err), "distances", &distances);
 		if (!r)
 			r = set_distances(p, with_cpus + (uint32_t)i, distances);
 	}
@@ -403,11 +363,10 @@ static int read_set(struct plan *p, const char *key, struct rp_idset *ret)
 static int machine_build(struct plan *p)
 {
 	const char *name, *about;
-	int r = arg_check(p->d, machine_keys, "machine", p->err);
-	if (!r)
-		r = arg_text(p->d, "name", "unnamed", &name, p->err);
-	if (!r)
-		r = arg_text(p->d, "about", "", &about, p->err);
+	struct args *a = ARGS(p->d, p->err);
+	(void)arg_check(a, machine_keys, "machine");
+	(void)arg_text(a, "name", "unnamed", &name);
+	int r = arg_text(a, "about", "", &about);
 	if (!r)
 		r = read_shape(p);
 	if (!r)
@@ -438,7 +397,7 @@ static int with_base(const json_t *description, unsigned depth, json_t **ret, st
 {
 	const char *base;
 	_json_ json_t *shipped = NULL;
-	int r = arg_text(description, "base", NULL, &base, err);
+	int r = arg_text(ARGS(description, err), "base", NULL, &base);
 	if (r)
 		return r;
 	if (!base) {
