@@ -7,7 +7,6 @@
 #include "core/nri-rp-agent/claim_work.h"
 #include "core/nri-rp-agent/slices.h"
 #include "core/nri-rp-agent/unary.h"
-#include "core/lib/grpc/server.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/fs.h"
 #include "core/lib/util/log.h"
@@ -107,23 +106,7 @@ static void dra_serve(struct unary *u, const char *path, const uint8_t *payload,
 		unary_fail(u, GRPC_UNIMPLEMENTED, "this driver does not implement the method");
 }
 
-static void dra_on_call(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
-{
-	const struct dra *d = arg;
-	unary_accept(&d->service, s, fields, last);
-}
-
 /* ---- sockets --------------------------------------------------------------------------------- */
-
-static int dra_listen(struct dra *d, const char *path, struct grpc_server **ret, struct err *err)
-{
-	const struct grpc_server_config config = {.loop = kube_loop(d->config.kube),
-						  .path = path,
-						  .mode = SOCKET_MODE,
-						  .accept = dra_on_call,
-						  .arg = d};
-	return grpc_server_new(&config, ret, err);
-}
 
 static void dra_close(struct dra *d)
 {
@@ -138,9 +121,9 @@ static void dra_open(struct dra *d)
 	struct err err = ERR_INIT;
 	int r = fs_mkdirs(d->folder, FOLDER_MODE, &err);
 	if (!r)
-		r = dra_listen(d, d->socket, &d->driver, &err);
+		r = unary_listen(&d->service, d->socket, SOCKET_MODE, &d->driver, &err);
 	if (!r)
-		r = dra_listen(d, d->registration, &d->registrar, &err);
+		r = unary_listen(&d->service, d->registration, SOCKET_MODE, &d->registrar, &err);
 	if (r) {
 		log_error("claims cannot be served: %s; mount the kubelet's folder %s",
 			  err_text(&err, r), d->config.kubelet_root);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "core/lib/wire/agent_protocol.h"
-#include "core/lib/grpc/server.h"
 #include "core/nri-rp-agent/kubelet.h"
 #include "core/nri-rp-agent/listmsg.h"
 #include "core/nri-rp-agent/unary.h"
@@ -235,26 +234,15 @@ static void lister_serve(struct unary *u, const char *path, const uint8_t *paylo
 	go_on(c);
 }
 
-static void on_call(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
-{
-	const struct lister *l = arg;
-	unary_accept(&l->service, s, fields, last);
-}
-
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static int lister_start(struct lister *l, struct err *err)
 {
-	const struct grpc_server_config server = {.loop = l->config.loop,
-						  .path = l->config.socket,
-						  .mode = SOCKET_MODE,
-						  .accept = on_call,
-						  .arg = l};
 	int r = l->config.kubelet_socket
 			? kubelet_new(l->config.loop, l->config.kubelet_socket, &l->kubelet, err)
 			: 0;
 	if (!r)
-		r = grpc_server_new(&server, &l->server, err);
+		r = unary_listen(&l->service, l->config.socket, SOCKET_MODE, &l->server, err);
 	if (!r)
 		log_info("serving pod resources at %s%s", l->config.socket,
 			 l->kubelet ? ", with the kubelet's devices" : "");

@@ -14,7 +14,6 @@
 
 #include "core/lib/wire/agent_protocol.h"
 #include "core/lib/util/grants.h"
-#include "core/lib/grpc/server.h"
 #include "core/nri-rp-agent/link.h"
 #include "core/nri-rp-agent/unary.h"
 #include "core/lib/util/buf.h"
@@ -270,12 +269,6 @@ static void serve_register(struct unary *u, const char *path, const uint8_t *pay
 		unary_answer(u, &empty.base);
 }
 
-static void on_call(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
-{
-	const struct plugins *p = arg;
-	unary_accept(&p->service, s, fields, last);
-}
-
 /* ---- timers ---------------------------------------------------------------------------------- */
 
 static bool is_over(const struct plugins *p, const struct known_plugin *k)
@@ -382,12 +375,7 @@ static int plugins_start(struct plugins *p, struct err *err)
 		return err_errno(err, -ENOMEM, "resource plugins");
 	if (mkdir(p->folder, FOLDER_MODE) && errno != EEXIST)
 		return err_errno(err, -errno, "the folder of resource plugins, %s", p->folder);
-	const struct grpc_server_config server = {.loop = p->config.loop,
-						  .path = socket,
-						  .mode = SOCKET_MODE,
-						  .accept = on_call,
-						  .arg = p};
-	int r = grpc_server_new(&server, &p->server, err);
+	int r = unary_listen(&p->service, socket, SOCKET_MODE, &p->server, err);
 	if (!r)
 		r = clear_folder(p, err);
 	if (r)

@@ -76,9 +76,9 @@ static void on_gone(struct grpc_served *c, void *arg)
 		unary_free(u);
 }
 
-void unary_accept(const struct unary_service *service, struct h2_stream *s,
-		  const struct h2_fields *fields, bool last)
+static void unary_accept(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
 {
+	const struct unary_service *service = arg;
 	const struct h2_field *path = h2_field_find(fields, ":path");
 	struct unary *u = calloc(1, sizeof *u);
 	const struct grpc_served_config config = {.loop = service->loop,
@@ -97,4 +97,15 @@ void unary_accept(const struct unary_service *service, struct h2_stream *s,
 	u->service = service;
 	if (grpc_serve(s, fields, last, &config, &u->served))
 		unary_free(u);
+}
+
+int unary_listen(const struct unary_service *service, const char *path, mode_t mode,
+		 struct grpc_server **ret, struct err *err)
+{
+	const struct grpc_server_config config = {.loop = service->loop,
+						  .path = path,
+						  .mode = mode,
+						  .accept = unary_accept,
+						  .arg = (void *)(uintptr_t)service};
+	return grpc_server_new(&config, ret, err);
 }

@@ -2,6 +2,7 @@
 /* Server side of gRPC calls with one message in each direction, answered at once or later. */
 #pragma once
 
+#include "core/lib/grpc/server.h"
 #include "core/lib/grpc/served.h"
 
 struct unary;
@@ -16,8 +17,8 @@ struct unary_service {
 	void *arg;
 };
 
-/* Accepts a call; arguments are those of grpc_server_config.accept. */
-void unary_accept(const struct unary_service *service, struct h2_stream *s,
-		  const struct h2_fields *fields, bool last);
+/* Serves calls at a socket. `service` must live as long as the server. */
+int unary_listen(const struct unary_service *service, const char *path, mode_t mode,
+		 struct grpc_server **ret, struct err *err);
 void unary_answer(struct unary *u, const ProtobufCMessage *msg);
 void unary_fail(struct unary *u, enum grpc_status status, const char *text);
