@@ -241,8 +241,9 @@ static int place_again(struct memalloc *m, const struct memalloc_request *is, bo
 {
 	uint32_t mark = memalloc_start(m);
 	struct request *req = memalloc_find(m, is->id);
-	int r = req ? memalloc_check(m, is)
-		    : memalloc_fail(m, -RP_ENOENT, "no request with this id");
+	if (!req)
+		return memalloc_fail(m, -RP_ENOENT, "no request with this id");
+	int r = memalloc_check(m, is);
 	if (!r && follows && is->size != req->is.size)
 		r = memalloc_fail(m, -RP_EINVAL, "the size of the request has changed");
 	if (!r && memalloc_reserve_journal(m, 1))

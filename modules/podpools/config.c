@@ -173,12 +173,13 @@ static int32_t check_def(const struct making *m, struct def *d)
 	for (uint32_t i = 0; i < m->p->n_pools; i++)
 		if (strcmp(m->p->pools[i].name, d->name) == 0)
 			return modhost_refuse(m->h, d->at, "duplicate pool name \"%s\"", d->name);
-	bool enough = m->lenient || d->n * d->cpus <= rp_ids_count(rp_ids_of(&m->free));
+	int64_t needed = d->n * d->cpus, n_free = rp_ids_count(rp_ids_of(&m->free));
+	bool enough = m->lenient || needed <= n_free;
 	if (m->p->n_pools + d->n > POOLS_MAX || !enough)
 		return modhost_refuse(
 			m->h, d->at,
-			"insufficient CPUs: pool \"%s\" needs %lld and %u are available", d->name,
-			(long long)(d->n * d->cpus), rp_ids_count(rp_ids_of(&m->free)));
+			"insufficient CPUs: pool \"%s\" needs %lld and %lld are available", d->name,
+			(long long)needed, (long long)n_free);
 	return 0;
 }
 
