@@ -114,6 +114,16 @@ void instance_report_foreign(struct instance *i);
 		return __VA_ARGS__;                                                                \
 	}
 
+/* Defines a service function that changes the machine below `root`, on any thread. A trial changes
+ * nothing. */
+#define SERVICE_CHANGE(name, params, ...)                                                          \
+	static int32_t name params                                                                 \
+	{                                                                                          \
+		const struct host_env *env = ((struct instance *)ctx)->env;                        \
+		const struct fs_root *root = env->root;                                            \
+		return env->trial ? -RP_ENOTSUP : __VA_ARGS__;                                     \
+	}
+
 /* Returns the name that the site uses for a label, annotation or resource. */
 static inline const char *service_name(void *ctx, const char *key, struct site_name *buf)
 {

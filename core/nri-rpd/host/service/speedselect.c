@@ -43,24 +43,15 @@ static int32_t clos_now(void *ctx, const struct rp_sst_at *at, uint32_t *ret_clo
 	return sst_clos_now(((struct instance *)ctx)->env->root, at, ret_clos);
 }
 
-/* Defines a function that changes Speed Select through `root`. A trial changes nothing. */
-#define SPEEDSELECT_CHANGE(name, params, ...)                                                      \
-	static int32_t name params                                                                 \
-	{                                                                                          \
-		const struct host_env *env = ((struct instance *)ctx)->env;                        \
-		const struct fs_root *root = env->root;                                            \
-		return env->trial ? -RP_ENOTSUP : __VA_ARGS__;                                     \
-	}
-SPEEDSELECT_CHANGE(set_cp, (void *ctx, const struct rp_sst_at *at, uint32_t on, uint32_t priority),
-		   sst_set_cp(root, at, on, priority))
-SPEEDSELECT_CHANGE(set_tf, (void *ctx, const struct rp_sst_at *at, uint32_t on),
-		   sst_set_tf(root, at, on))
-SPEEDSELECT_CHANGE(set_clos,
-		   (void *ctx, const struct rp_sst_at *at, uint32_t clos,
-		    const struct rp_clos *value),
-		   sst_set_clos(root, at, clos, value))
-SPEEDSELECT_CHANGE(associate, (void *ctx, const struct rp_sst_at *at, uint32_t clos),
-		   sst_associate(root, at, clos))
+SERVICE_CHANGE(set_cp, (void *ctx, const struct rp_sst_at *at, uint32_t on, uint32_t priority),
+	       sst_set_cp(root, at, on, priority))
+SERVICE_CHANGE(set_tf, (void *ctx, const struct rp_sst_at *at, uint32_t on),
+	       sst_set_tf(root, at, on))
+SERVICE_CHANGE(set_clos,
+	       (void *ctx, const struct rp_sst_at *at, uint32_t clos, const struct rp_clos *value),
+	       sst_set_clos(root, at, clos, value))
+SERVICE_CHANGE(associate, (void *ctx, const struct rp_sst_at *at, uint32_t clos),
+	       sst_associate(root, at, clos))
 
 const struct rp_host_speedselect host_speedselect_service = {
 	.size = sizeof host_speedselect_service,

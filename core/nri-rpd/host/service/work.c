@@ -359,11 +359,8 @@ static int32_t read_node(void *ctx, const char *path, char *buf, uint32_t cap)
 	return (int32_t)len;
 }
 
-static int32_t write_file(void *ctx, const char *path, const char *text)
-{
-	const struct host_env *env = ((struct instance *)ctx)->env;
-	return env->trial ? -RP_ENOTSUP : fs_write(env->root, path, text);
-}
+SERVICE_CHANGE(write_file, (void *ctx, const char *path, const char *text),
+	       fs_write(root, path, text))
 
 static void report(void *ctx, rp_ctr ctr, uint32_t result, const char *text)
 {
@@ -435,17 +432,8 @@ static int32_t list_dir(void *ctx, const char *path,
 	return fs_list(root, path, list_entry, &l);
 }
 
-static int32_t make_dir(void *ctx, const char *path)
-{
-	const struct host_env *env = ((struct instance *)ctx)->env;
-	return env->trial ? -RP_ENOTSUP : fs_mkdir(env->root, path, 0755);
-}
-
-static int32_t remove_dir(void *ctx, const char *path)
-{
-	const struct host_env *env = ((struct instance *)ctx)->env;
-	return env->trial ? -RP_ENOTSUP : fs_rmdir(env->root, path);
-}
+SERVICE_CHANGE(make_dir, (void *ctx, const char *path), fs_mkdir(root, path, 0755))
+SERVICE_CHANGE(remove_dir, (void *ctx, const char *path), fs_rmdir(root, path))
 
 /* Replaces libnuma's functions of these names, which print to stderr and may end the program.
  * libnuma finds both by name. */
