@@ -72,6 +72,18 @@ static inline bool pipeline_records(const struct pipeline *p)
 	return !p->env.trial && !p->cfg.alone;
 }
 
+/* Defines a function that reads a property of a pipeline. */
+#define DEFINE_GETTER(name, type, ...)                                                             \
+	type name(const struct pipeline *p)                                                        \
+	{                                                                                          \
+		return __VA_ARGS__;                                                                \
+	}
+/* Defines a step of a decision, for decide(), by one expression. */
+#define DECISION_STEP(name, ...)                                                                   \
+	static int name(struct pipeline *p, void *arg, struct err *err)                            \
+	{                                                                                          \
+		return __VA_ARGS__;                                                                \
+	}
 /* Evaluates a call of modules, with an int as its result, within the time limit of the watchdog. */
 #define WATCHED(p, call)                                                                           \
 	__extension__({                                                                            \

@@ -33,10 +33,7 @@
 
 /* ---- events of modules and topology changes -------------------------------------------------- */
 
-static int pipeline_deliver(struct pipeline *p, void *arg, struct err *err)
-{
-	return instance_event(p->policy, arg, err);
-}
+DECISION_STEP(pipeline_deliver, instance_event(p->policy, arg, err))
 
 static void on_event(struct instance *i, const struct rp_event *ev, void *arg)
 {
@@ -380,12 +377,11 @@ struct pipeline *pipeline_free(struct pipeline *p)
 
 /* ---- access ---------------------------------------------------------------------------------- */
 
-#define DEFINE_GETTER(name, type, ...)                                                             \
-	type name(struct pipeline *p)                                                              \
-	{                                                                                          \
-		return __VA_ARGS__;                                                                \
-	}
-DEFINE_GETTER(pipeline_runtime, struct runtime_state *, &p->runtime)
+struct runtime_state *pipeline_runtime(struct pipeline *p)
+{
+	return &p->runtime;
+}
+
 DEFINE_GETTER(pipeline_cache, struct cache *, p->env.cache)
 DEFINE_GETTER(pipeline_topo, struct topo *, p->env.topo)
 DEFINE_GETTER(pipeline_store, struct store *, p->store)
@@ -409,13 +405,11 @@ int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, s
 
 static void pipeline_on_zone(void *ctx, const char *name, const char *type, const char *parent)
 {
-	(void)ctx, (void)name, (void)type, (void)parent;
 }
 
 static void pipeline_on_resource(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
 				 int64_t available)
 {
-	(void)ctx, (void)name, (void)capacity, (void)allocatable, (void)available;
 }
 
 static void pipeline_on_attribute(void *ctx, const char *name, const char *value)
@@ -427,7 +421,6 @@ static void pipeline_on_attribute(void *ctx, const char *name, const char *value
 
 static void pipeline_on_cost(void *ctx, const char *other, int64_t value)
 {
-	(void)ctx, (void)other, (void)value;
 }
 
 /* Finds the allocatable CPUs of a policy that does not report them: all except those that its zones

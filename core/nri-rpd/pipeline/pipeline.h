@@ -163,17 +163,17 @@ struct pipeline *pipeline_free(struct pipeline *p);
  */
 int pipeline_check(const struct pipeline_config *config, struct buf *report, struct err *err);
 
-struct cache *pipeline_cache(struct pipeline *p);
+struct cache *pipeline_cache(const struct pipeline *p);
 /* Reads the machine again if the configuration changes which memory nodes belong to devices.
  * starting: no module uses the machine yet. */
 void pipeline_device_nodes(struct pipeline *p, const struct conf *conf, bool starting);
-struct topo *pipeline_topo(struct pipeline *p);
-struct store *pipeline_store(struct pipeline *p);
-struct loader *pipeline_loader(struct pipeline *p);
-struct crumb *pipeline_crumb(struct pipeline *p);
-const struct fs_root *pipeline_root(struct pipeline *p);
+struct topo *pipeline_topo(const struct pipeline *p);
+struct store *pipeline_store(const struct pipeline *p);
+struct loader *pipeline_loader(const struct pipeline *p);
+struct crumb *pipeline_crumb(const struct pipeline *p);
+const struct fs_root *pipeline_root(const struct pipeline *p);
 /* Returns the instance of the policy; NULL: no policy is loaded. */
-struct instance *pipeline_policy(struct pipeline *p);
+struct instance *pipeline_policy(const struct pipeline *p);
 /* Calls fn for each running instance, the policy first. Stops at a result other than 0 and returns
  * it. */
 int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, void *arg), void *arg);

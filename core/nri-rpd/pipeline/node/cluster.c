@@ -37,15 +37,8 @@ void pipeline_node_take(struct pipeline *p, struct arena *arena, const struct no
 	noderes_node_changed(p);
 }
 
-const struct node_object *pipeline_node(const struct pipeline *p)
-{
-	return p->env.node;
-}
-
-const struct node_wish *pipeline_wishes(const struct pipeline *p)
-{
-	return p->env.wishes;
-}
+DEFINE_GETTER(pipeline_node, const struct node_object *, p->env.node)
+DEFINE_GETTER(pipeline_wishes, const struct node_wish *, p->env.wishes)
 
 void pipeline_cluster_status(const struct pipeline *p, struct cluster_status *ret)
 {

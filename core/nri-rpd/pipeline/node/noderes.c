@@ -566,10 +566,7 @@ void noderes_fini(struct pipeline *p)
 
 /* ---- applications, for the collector --------------------------------------------------------- */
 
-const struct host_apps *pipeline_host_apps(const struct pipeline *p)
-{
-	return &p->node.noderes->apps;
-}
+DEFINE_GETTER(pipeline_host_apps, const struct host_apps *, &p->node.noderes->apps)
 
 struct usage *pipeline_app_usage(struct pipeline *p, uint32_t generation, uint32_t index)
 {

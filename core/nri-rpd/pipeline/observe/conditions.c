@@ -264,10 +264,7 @@ void conditions_created(struct pipeline *p)
 	p->observe.refusals.n = 0;
 }
 
-unsigned conditions_refusals(const struct pipeline *p)
-{
-	return p->observe.refusals.n;
-}
+DEFINE_GETTER(conditions_refusals, unsigned, p->observe.refusals.n)
 
 void conditions_refused(struct pipeline *p, const char *ctr, const char *why)
 {

@@ -141,10 +141,7 @@ const struct event *pipeline_event_after(const struct pipeline *p, uint64_t seq)
 	return &p->observe.events[(next - 1) % EVENTS_MAX];
 }
 
-uint64_t pipeline_last_event(const struct pipeline *p)
-{
-	return p->observe.last_event;
-}
+DEFINE_GETTER(pipeline_last_event, uint64_t, p->observe.last_event)
 
 void pipeline_on_event(struct pipeline *p, void (*fn)(void *arg), void *arg)
 {

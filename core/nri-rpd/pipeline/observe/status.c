@@ -49,10 +49,7 @@ void pipeline_status(const struct pipeline *p, struct pipeline_status *ret)
 	ret->degraded = conditions_each(p, NULL, NULL) != 0;
 }
 
-unsigned pipeline_n_controllers(const struct pipeline *p)
-{
-	return p->controllers.n;
-}
+DEFINE_GETTER(pipeline_n_controllers, unsigned, p->controllers.n)
 
 void pipeline_controller(const struct pipeline *p, unsigned i, struct controller_status *ret)
 {
@@ -76,7 +73,4 @@ void pipeline_controller(const struct pipeline *p, unsigned i, struct controller
 	};
 }
 
-const struct pipeline_stats *pipeline_stats(const struct pipeline *p)
-{
-	return &p->stats;
-}
+DEFINE_GETTER(pipeline_stats, const struct pipeline_stats *, &p->stats)

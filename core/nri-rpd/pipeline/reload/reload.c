@@ -711,12 +711,5 @@ void config_fini(struct pipeline *p)
 	p->conf = conf_free(p->conf);
 }
 
-const struct conf *pipeline_conf(const struct pipeline *p)
-{
-	return p->conf;
-}
-
-uint64_t pipeline_conf_generation(const struct pipeline *p)
-{
-	return p->reloads.generation;
-}
+DEFINE_GETTER(pipeline_conf, const struct conf *, p->conf)
+DEFINE_GETTER(pipeline_conf_generation, uint64_t, p->reloads.generation)

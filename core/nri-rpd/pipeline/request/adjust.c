@@ -265,15 +265,9 @@ const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr)
 	return a ? a->name : NULL;
 }
 
-bool pipeline_writes_toptier(const struct pipeline *p)
-{
-	return controllers_take(p) & RP_TAKES_TOPTIER_LIMIT;
-}
-
-unsigned pipeline_n_adjustments(const struct pipeline *p)
-{
-	return p->requests.adjustments ? p->requests.adjustments->n : 0;
-}
+DEFINE_GETTER(pipeline_writes_toptier, bool, (controllers_take(p) & RP_TAKES_TOPTIER_LIMIT) != 0)
+DEFINE_GETTER(pipeline_n_adjustments, unsigned,
+	      p->requests.adjustments ? p->requests.adjustments->n : 0)
 
 /* Adds a conflict to the report. Runs in the child of an attempt, which frees nothing. */
 static int report_conflict(Trial__Report *report, const struct adjustment *a, const struct ctr *ctr,

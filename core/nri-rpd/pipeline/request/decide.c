@@ -350,10 +350,7 @@ int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err)
 	return r ? r : stage_exited(p, ctr, err);
 }
 
-static int decide_do_release(struct pipeline *p, void *arg, struct err *err)
-{
-	return decide_stage_release(p, arg, err);
-}
+DECISION_STEP(decide_do_release, decide_stage_release(p, arg, err))
 
 /* Marks a container that the policy refuses to release as exited. The policy then places the other
  * containers again. */

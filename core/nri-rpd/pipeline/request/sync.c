@@ -284,11 +284,7 @@ static void stage_differing(struct pipeline *p)
 
 /* Runs only the step that every decision ends with: keeps unpinned containers off CPUs that other
  * containers own. */
-static int sync_confine_only(struct pipeline *p, void *arg, struct err *err)
-{
-	confine_unknown(p);
-	return 0;
-}
+DECISION_STEP(sync_confine_only, (confine_unknown(p), 0))
 
 void sync_recovered(struct pipeline *p)
 {

@@ -394,12 +394,5 @@ void updates_failed(struct pipeline *p, bool connection_lost, const char *reason
 	updates_hurry(p);
 }
 
-unsigned updates_waiting(const struct pipeline *p)
-{
-	return p->requests.updates.n + p->requests.updates.batch.n;
-}
-
-bool updates_outstanding(const struct pipeline *p)
-{
-	return p->requests.updates.outstanding;
-}
+DEFINE_GETTER(updates_waiting, unsigned, p->requests.updates.n + p->requests.updates.batch.n)
+DEFINE_GETTER(updates_outstanding, bool, p->requests.updates.outstanding)

@@ -109,17 +109,11 @@ static int asks_twice(const struct fed_pod *fed, struct err *err)
 	return 0;
 }
 
-const struct admit_counts *pipeline_admit_counts(const struct pipeline *p)
-{
-	return &p->wait.admit;
-}
+DEFINE_GETTER(pipeline_admit_counts, const struct admit_counts *, &p->wait.admit)
 
 /* ---- the policy's decision ------------------------------------------------------------------- */
 
-static int ask_to_admit(struct pipeline *p, void *arg, struct err *err)
-{
-	return instance_admit_pod(p->policy, arg, err);
-}
+DECISION_STEP(ask_to_admit, instance_admit_pod(p->policy, arg, err))
 
 static int admit_refuse(struct pipeline *p, const struct pod *pod, const struct err *why,
 			struct err *err)
@@ -157,10 +151,7 @@ int admit_refused(struct pipeline *p, struct pod *pod, struct err *err)
 	return admit_refuse(p, pod, &why, err);
 }
 
-static int tell_removed(struct pipeline *p, void *arg, struct err *err)
-{
-	return instance_pod_removed(p->policy, arg, err);
-}
+DECISION_STEP(tell_removed, instance_pod_removed(p->policy, arg, err))
 
 void admit_end(struct pipeline *p, struct pod *pod)
 {

@@ -545,10 +545,7 @@ void devices_explain(struct pipeline *p, struct ctr *ctr)
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
-bool pipeline_devices_are_on(const struct pipeline *p)
-{
-	return p->wait.devices != NULL;
-}
+DEFINE_GETTER(pipeline_devices_are_on, bool, p->wait.devices != NULL)
 
 int pipeline_devices_on(struct pipeline *p, const struct device_source *source)
 {

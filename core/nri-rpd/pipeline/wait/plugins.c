@@ -430,15 +430,8 @@ uint32_t pipeline_plugins(const struct pipeline *p, const struct plugin_desc **r
 	return p->wait.plugins.n;
 }
 
-const struct plugins_counts *pipeline_plugins_counts(const struct pipeline *p)
-{
-	return &p->wait.plugins.counts;
-}
-
-bool pipeline_plugins_reachable(const struct pipeline *p)
-{
-	return p->wait.plugins.reachable;
-}
+DEFINE_GETTER(pipeline_plugins_counts, const struct plugins_counts *, &p->wait.plugins.counts)
+DEFINE_GETTER(pipeline_plugins_reachable, bool, p->wait.plugins.reachable)
 
 int plugins_init(struct pipeline *p)
 {
