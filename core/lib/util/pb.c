@@ -3,8 +3,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
+
+#define LIST_FIRST 8u /* initial capacity of a list */
 
 /* Returns true if messages of both types have the same fields at the same places. */
 static bool pb_alike(const ProtobufCMessageDescriptor *a, const ProtobufCMessageDescriptor *b)
@@ -33,4 +34,40 @@ int pb_copy_list(struct arena *a, const ProtobufCMessageDescriptor *type, const 
 	memcpy(ret, &out, sizeof out);
 	*ret_n = n;
 	return out ? 0 : -ENOMEM;
+}
+
+void *pb_build(struct pb_builder *b, const ProtobufCMessageDescriptor *type)
+{
+	void *message = arena_alloc(b->arena, type->sizeof_message);
+	if (message)
+		protobuf_c_message_init(type, message);
+	b->full |= !message;
+	return message;
+}
+
+char *pb_build_text(struct pb_builder *b, const char *text)
+{
+	char *copy = arena_strdup(b->arena, text ? text : "");
+	b->full |= !copy;
+	return copy;
+}
+
+void *pb_build_item(struct pb_builder *b, void *item, void *ret, size_t *ret_n)
+{
+	const size_t n = *ret_n;
+	void **list;
+	memcpy(&list, ret, sizeof list);
+	if (!n || (n >= LIST_FIRST && !(n & (n - 1)))) { /* capacities are powers of two */
+		void **grown = arena_array(b->arena, n ? 2 * n : LIST_FIRST, sizeof *grown);
+		if (grown && n)
+			memcpy(grown, list, n * sizeof *grown);
+		b->full |= !grown;
+		list = grown;
+	}
+	if (!item || !list)
+		return NULL;
+	list[n] = item;
+	memcpy(ret, &list, sizeof list);
+	*ret_n = n + 1;
+	return item;
 }

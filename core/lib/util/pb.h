@@ -2,6 +2,8 @@
 /* Allocation of protobuf-c messages from an arena: unpacked messages are freed with the arena. */
 #pragma once
 
+#include <stdbool.h>
+
 #include <protobuf-c/protobuf-c.h>
 
 #include "core/lib/util/arena.h"
@@ -56,3 +58,21 @@ int pb_copy_list(struct arena *a, const ProtobufCMessageDescriptor *type, const 
 #define PB_COPY_LIST(arena, from, to, member, prefix)                                              \
 	pb_copy_list(arena, &prefix##__descriptor, (from)->member, (from)->n_##member,             \
 		     &(to)->member, &(to)->n_##member)
+
+/* A message under construction in an arena. Once memory is short, `full` is set, and the message is
+ * incomplete: the caller checks once, at the end. */
+struct pb_builder {
+	struct arena *arena;
+	bool full;
+};
+
+/* Returns a message with its defaults; NULL: out of memory. */
+void *pb_build(struct pb_builder *b, const ProtobufCMessageDescriptor *type);
+/* Returns a copy of a text, in which NULL is ""; NULL: out of memory. */
+char *pb_build_text(struct pb_builder *b, const char *text);
+/* Appends a pointer to a list of a message, which doubles when it is full. ret: the member of the
+ * message. Returns the pointer; NULL: it is NULL, or out of memory. */
+void *pb_build_item(struct pb_builder *b, void *item, void *ret, size_t *ret_n);
+/* Appends a message to the member of another one: PB_ADD(b, adj, env, nri__key_value). */
+#define PB_ADD(b, to, member, prefix)                                                              \
+	pb_build_item(b, pb_build(b, &prefix##__descriptor), &(to)->member, &(to)->n_##member)

@@ -10,6 +10,7 @@
 #include "core/nri-rpd/pipeline/reload/reload.h"
 #include "core/nri-rpd/pipeline/observe/conditions.h"
 #include "core/nri-rpd/pipeline/observe/observe.h"
+#include "core/nri-rpd/pipeline/observe/zones.h"
 #include "core/nri-rpd/pipeline/node/cluster.h"
 #include "core/nri-rpd/pipeline/node/noderes.h"
 #include "core/nri-rpd/pipeline/request/claims.h"
@@ -45,173 +46,49 @@ struct publisher {
 
 /* ---- a message under construction ------------------------------------------------------------ */
 
-/* List that grows by doubling, because modules report items one at a time. */
-struct list {
-	void **items;
-	size_t n, cap;
-};
-
-struct zone {
-	Agent__Zone msg;
-	struct list resources, attributes, costs;
-};
-
-struct device {
-	Agent__Device msg;
-	struct list capacity, attributes;
-};
-
 struct composing {
-	struct arena *arena;
-	struct list zones, extended, patterns;
-	/* changes of the Node that modules want */
-	struct list labels, annotations, taints, resources;
-	struct zone *zone; /* zone begun last */
-	struct list devices;
-	struct device *device; /* device begun last */
-	bool failed;
+	struct pb_builder b;
+	Agent__PublishedRequest *m;
+	Agent__Device *device; /* device begun last */
 };
-
-static void *publisher_add(struct composing *c, struct list *l, size_t size)
-{
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 8;
-		void **items = arena_array(c->arena, cap, sizeof *items);
-		if (items && l->n)
-			memcpy(items, l->items, l->n * sizeof *items);
-		l->items = items ? items : l->items;
-		l->cap = items ? cap : l->cap;
-	}
-	void *item = l->n < l->cap ? arena_alloc(c->arena, size) : NULL;
-	c->failed |= !item;
-	if (item)
-		l->items[l->n++] = item;
-	return item;
-}
-
-/* Sets a list of a message. */
-#define PUBLISHER_SET(to, member, list)                                                            \
-	((to)->member = (void *)(list).items, (to)->n_##member = (list).n)
-
-static char *publisher_keep(struct composing *c, const char *text)
-{
-	char *copy = arena_strdup(c->arena, text ? text : "");
-	c->failed |= !copy;
-	return copy;
-}
-
-static void on_zone(void *ctx, const char *name, const char *type, const char *parent)
-{
-	struct composing *c = ctx;
-	c->zone = publisher_add(c, &c->zones, sizeof *c->zone);
-	if (!c->zone)
-		return;
-	agent__zone__init(&c->zone->msg);
-	c->zone->msg.name = publisher_keep(c, name);
-	c->zone->msg.type = publisher_keep(c, type);
-	c->zone->msg.parent = publisher_keep(c, parent);
-}
-
-static void on_resource(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
-			int64_t available)
-{
-	struct composing *c = ctx;
-	Agent__ZoneResource *r = c->zone ? publisher_add(c, &c->zone->resources, sizeof *r) : NULL;
-	if (!r)
-		return;
-	agent__zone_resource__init(r);
-	r->name = publisher_keep(c, name);
-	r->capacity = capacity;
-	r->allocatable = allocatable;
-	r->available = available;
-}
-
-static void on_attribute(void *ctx, const char *name, const char *value)
-{
-	struct composing *c = ctx;
-	Agent__Attribute *a = c->zone ? publisher_add(c, &c->zone->attributes, sizeof *a) : NULL;
-	if (!a)
-		return;
-	agent__attribute__init(a);
-	a->name = publisher_keep(c, name);
-	a->value = publisher_keep(c, value);
-}
-
-static void on_cost(void *ctx, const char *other, int64_t value)
-{
-	struct composing *c = ctx;
-	Agent__Cost *cost = c->zone ? publisher_add(c, &c->zone->costs, sizeof *cost) : NULL;
-	if (!cost)
-		return;
-	agent__cost__init(cost);
-	cost->name = publisher_keep(c, other);
-	cost->value = value;
-}
-
-static void on_own(void *ctx, const char *pattern)
-{
-	struct composing *c = ctx;
-	char **at = publisher_add(c, &c->patterns, 1);
-	if (at)
-		c->patterns.items[c->patterns.n - 1] = publisher_keep(c, pattern);
-}
-
-static void add_amount(struct composing *c, struct list *to, const char *name, int64_t amount)
-{
-	Agent__Amount *a = publisher_add(c, to, sizeof *a);
-	if (!a)
-		return;
-	agent__amount__init(a);
-	a->name = publisher_keep(c, name);
-	a->amount = amount;
-}
-
-static void on_extended(void *ctx, const char *name, int64_t amount)
-{
-	struct composing *c = ctx;
-	add_amount(c, &c->extended, name, amount);
-}
 
 static void on_device(void *ctx, const char *name)
 {
 	struct composing *c = ctx;
-	c->device = publisher_add(c, &c->devices, sizeof *c->device);
-	if (!c->device)
-		return;
-	*c->device = (struct device){.msg = AGENT__DEVICE__INIT};
-	c->device->msg.name = publisher_keep(c, name);
+	c->device = PB_ADD(&c->b, c->m, devices, agent__device);
+	if (c->device)
+		c->device->name = pb_build_text(&c->b, name);
 }
 
 static void on_device_capacity(void *ctx, const char *name, int64_t amount)
 {
 	struct composing *c = ctx;
-	if (c->device)
-		add_amount(c, &c->device->capacity, name, amount);
+	Agent__Amount *a = c->device ? PB_ADD(&c->b, c->device, capacity, agent__amount) : NULL;
+	if (!a)
+		return;
+	a->name = pb_build_text(&c->b, name);
+	a->amount = amount;
 }
 
 static void on_device_limits(void *ctx, int64_t min, int64_t max)
 {
 	struct composing *c = ctx;
-	const struct list *l = c->device ? &c->device->capacity : NULL;
-	if (!l || !l->n || min < 0 || (max && max < min))
+	if (!c->device || !c->device->n_capacity || min < 0 || (max && max < min))
 		return; /* the module has a bug, and the capacity has the usual limits */
-	Agent__Limits *limits = PB_NEW(c->arena, Agent__Limits, agent__limits);
-	c->failed |= !limits;
+	Agent__Limits *limits = pb_build(&c->b, &agent__limits__descriptor);
 	if (!limits)
 		return;
 	limits->min = min;
 	limits->max = max;
-	((Agent__Amount *)l->items[l->n - 1])->limits = limits;
+	c->device->capacity[c->device->n_capacity - 1]->limits = limits;
 }
 
 static Agent__DeviceAttribute *add_device_attribute(struct composing *c, const char *name)
 {
 	Agent__DeviceAttribute *a =
-		c->device ? publisher_add(c, &c->device->attributes, sizeof *a) : NULL;
-	if (!a)
-		return NULL;
-	agent__device_attribute__init(a);
-	a->name = publisher_keep(c, name);
+		c->device ? PB_ADD(&c->b, c->device, attributes, agent__device_attribute) : NULL;
+	if (a)
+		a->name = pb_build_text(&c->b, name);
 	return a;
 }
 
@@ -224,11 +101,12 @@ static void on_device_number(void *ctx, const char *name, int64_t value)
 
 static void on_device_text(void *ctx, const char *name, const char *value)
 {
-	Agent__DeviceAttribute *a = add_device_attribute(ctx, name);
+	struct composing *c = ctx;
+	Agent__DeviceAttribute *a = add_device_attribute(c, name);
 	if (!a)
 		return;
 	a->is_text = true;
-	a->text = publisher_keep(ctx, value);
+	a->text = pb_build_text(&c->b, value);
 }
 
 /* Logs a problem, unless it was logged last; "": there is none. */
@@ -242,7 +120,7 @@ static void publisher_say(char last[ERR_TEXT_MAX], const char *what, const char 
 }
 
 /* Adds the devices of claims; none if a module fails to report them, or if there are too many. */
-static void add_devices(struct publisher *u, struct composing *c, Agent__PublishedRequest *m)
+static void add_devices(struct publisher *u, struct composing *c)
 {
 	struct err err = ERR_INIT;
 	const struct rp_devices_sink sink = {.size = sizeof sink,
@@ -252,76 +130,41 @@ static void add_devices(struct publisher *u, struct composing *c, Agent__Publish
 					     .number = on_device_number,
 					     .text = on_device_text,
 					     .limits = on_device_limits};
-	m->dra = conf_core(pipeline_conf(u->pipeline))->dra;
-	int r = m->dra ? pipeline_devices(u->pipeline, &sink, &err) : 0;
-	if (!r && c->devices.n > AGENT_DEVICES_MAX)
+	c->m->dra = conf_core(pipeline_conf(u->pipeline))->dra;
+	int r = c->m->dra ? pipeline_devices(u->pipeline, &sink, &err) : 0;
+	if (!r && c->m->n_devices > AGENT_DEVICES_MAX)
 		r = err_set(&err, -E2BIG,
 			    "the modules offer %zu devices, a ResourceSlice has room for %u: offer "
 			    "fewer (policy balloons: fewer balloonTypes)",
-			    c->devices.n, AGENT_DEVICES_MAX);
+			    c->m->n_devices, AGENT_DEVICES_MAX);
 	publisher_say(u->devices_error, "no devices of claims are published",
 		      r ? err_text(&err, r) : "");
 	if (r)
-		return;
-	PUBLISHER_SET(m, devices, c->devices);
-	for (size_t i = 0; i < c->devices.n; i++) {
-		struct device *d = c->devices.items[i];
-		PUBLISHER_SET(&d->msg, capacity, d->capacity);
-		PUBLISHER_SET(&d->msg, attributes, d->attributes);
-	}
+		c->m->n_devices = 0;
 }
 
-static void add_pair(struct composing *c, struct list *to, const struct node_wish *w)
+static void add_wish(struct pb_builder *b, Agent__PublishedRequest *m, const struct node_wish *w)
 {
-	Agent__Pair *pair = publisher_add(c, to, sizeof *pair);
-	if (!pair)
-		return;
-	agent__pair__init(pair);
-	pair->key = publisher_keep(c, w->key);
-	pair->value = publisher_keep(c, w->value);
-}
-
-static void add_taint(struct composing *c, const struct node_wish *w)
-{
-	Agent__Taint *t = publisher_add(c, &c->taints, sizeof *t);
-	if (!t)
-		return;
-	agent__taint__init(t);
-	t->key = publisher_keep(c, w->key);
-	t->value = publisher_keep(c, w->value);
-	t->effect = publisher_keep(c, w->effect);
-}
-
-static void add_wishes(struct composing *c, const struct node_wish *all)
-{
-	for (const struct node_wish *w = all; w; w = w->next) {
-		if (node_wish_waits(all, w))
-			continue;
-		if (w->kind == WISH_LABEL)
-			add_pair(c, &c->labels, w);
-		else if (w->kind == WISH_ANNOTATION)
-			add_pair(c, &c->annotations, w);
-		else if (w->kind == WISH_TAINT)
-			add_taint(c, w);
-		else
-			add_amount(c, &c->resources, w->key, w->amount);
-	}
-}
-
-static void publisher_finish(struct composing *c, Agent__PublishedRequest *m)
-{
-	PUBLISHER_SET(m, labels, c->labels);
-	PUBLISHER_SET(m, annotations, c->annotations);
-	PUBLISHER_SET(m, taints, c->taints);
-	PUBLISHER_SET(m, resources, c->resources);
-	PUBLISHER_SET(m, zones, c->zones);
-	PUBLISHER_SET(m, extended, c->extended);
-	PUBLISHER_SET(m, owned, c->patterns);
-	for (size_t i = 0; i < c->zones.n; i++) {
-		struct zone *z = c->zones.items[i];
-		PUBLISHER_SET(&z->msg, resources, z->resources);
-		PUBLISHER_SET(&z->msg, attributes, z->attributes);
-		PUBLISHER_SET(&z->msg, costs, z->costs);
+	if (w->kind == WISH_TAINT) {
+		Agent__Taint *t = PB_ADD(b, m, taints, agent__taint);
+		if (!t)
+			return;
+		t->key = pb_build_text(b, w->key);
+		t->value = pb_build_text(b, w->value);
+		t->effect = pb_build_text(b, w->effect);
+	} else if (w->kind == WISH_RESOURCE) {
+		Agent__Amount *a = PB_ADD(b, m, resources, agent__amount);
+		if (!a)
+			return;
+		a->name = pb_build_text(b, w->key);
+		a->amount = w->amount;
+	} else {
+		Agent__Pair *pair = w->kind == WISH_LABEL ? PB_ADD(b, m, labels, agent__pair)
+							  : PB_ADD(b, m, annotations, agent__pair);
+		if (!pair)
+			return;
+		pair->key = pb_build_text(b, w->key);
+		pair->value = pb_build_text(b, w->value);
 	}
 }
 
@@ -330,29 +173,24 @@ static void publisher_finish(struct composing *c, Agent__PublishedRequest *m)
 static int publisher_compose(struct publisher *u, struct arena *a, Agent__PublishedRequest *m,
 			     struct err *err)
 {
-	struct composing c = {.arena = a};
+	struct composing c = {.b = {.arena = a}, .m = m};
 	struct pipeline_status s;
 	struct noderes_view lent;
-	const struct rp_zone_sink zones = {.size = sizeof zones,
-					   .ctx = &c,
-					   .zone = on_zone,
-					   .resource = on_resource,
-					   .attribute = on_attribute,
-					   .cost = on_cost};
-	const struct rp_extended_sink extended = {
-		.size = sizeof extended, .ctx = &c, .own = on_own, .resource = on_extended};
 	const struct conf_core *core = conf_core(pipeline_conf(u->pipeline));
-	int r = core->agent.topology ? pipeline_zones(u->pipeline, &zones, err) : 0;
+	int r = core->agent.topology ? zones_collect(u->pipeline, &c.b, m, err) : 0;
 	if (r && r != -ENOTSUP)
 		return r;
-	r = pipeline_extended(u->pipeline, &extended, err);
+	r = zones_collect_extended(u->pipeline, &c.b, m, err);
 	if (r && r != -ENOTSUP)
 		return r;
-	add_devices(u, &c, m);
+	add_devices(u, &c);
 	pipeline_status(u->pipeline, &s);
-	m->policy = publisher_keep(&c, s.policy);
+	m->policy = pb_build_text(&c.b, s.policy);
 	m->topology = core->agent.topology;
-	add_wishes(&c, pipeline_wishes(u->pipeline));
+	const struct node_wish *wishes = pipeline_wishes(u->pipeline);
+	for (const struct node_wish *w = wishes; w; w = w->next)
+		if (!node_wish_waits(wishes, w))
+			add_wish(&c.b, m, w);
 	(void)pipeline_noderes(u->pipeline, &lent);
 	m->settling = lent.settling;
 	m->unready = (char *)(uintptr_t)conditions_unplaced(u->pipeline);
@@ -361,8 +199,7 @@ static int publisher_compose(struct publisher *u, struct arena *a, Agent__Publis
 	u->unready = m->unready;
 	m->degraded = s.n_degraded;
 	m->refused = u->refused = conditions_refusals(u->pipeline);
-	publisher_finish(&c, m);
-	return c.failed ? err_errno(err, -ENOMEM, "the policy's zones") : 0;
+	return c.b.full ? err_errno(err, -ENOMEM, "the policy's zones") : 0;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/nri-rpd/control/internal.h"
+#include "core/nri-rpd/pipeline/observe/zones.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
 #include "core/lib/topo/isst.h"
 #include "core/lib/util/arena.h"
@@ -23,133 +24,31 @@
 /* largest memory for a policy's description of its zones, in bytes */
 #define ZONES_ARENA_MAX (32u << 20)
 
-struct zone_item {
-	const char *name, *value;
-	/* amounts of a resource; capacity of a cost: the cost */
-	int64_t capacity, allocatable, available;
-	struct zone_item *next;
-};
-
-struct zone_list {
-	struct zone_item *first, **end;
-};
-
-struct zone {
-	const char *name, *type, *parent;
-	struct zone_list resources, attributes, costs;
-	struct zone *next;
-};
-
-/* Zones with their attributes collected. Modules may report these in any order, documents group
- * them. */
-struct zones {
-	struct arena *arena;
-	struct zone *first, *last;
-	bool failed;
-};
-
-static const char *machine_keep(struct zones *z, const char *text)
-{
-	const char *copy = arena_strdup(z->arena, text ? text : "");
-	z->failed = z->failed || !copy;
-	return copy;
-}
-
-static void on_zone(void *ctx, const char *name, const char *type, const char *parent)
-{
-	struct zones *z = ctx;
-	struct zone *zone = arena_zero(z->arena, struct zone);
-	if (!zone) {
-		z->failed = true;
-		return;
-	}
-	*zone = (struct zone){.name = machine_keep(z, name),
-			      .type = machine_keep(z, type),
-			      .parent = machine_keep(z, parent)};
-	zone->resources.end = &zone->resources.first;
-	zone->attributes.end = &zone->attributes.first;
-	zone->costs.end = &zone->costs.first;
-	if (z->last)
-		z->last->next = zone;
-	else
-		z->first = zone;
-	z->last = zone;
-}
-
-static struct zone_item *add_item(struct zones *z, struct zone_list *list, const char *name)
-{
-	struct zone_item *item = arena_zero(z->arena, struct zone_item);
-	if (!item) {
-		z->failed = true;
-		return NULL;
-	}
-	item->name = machine_keep(z, name);
-	*list->end = item;
-	list->end = &item->next;
-	return item;
-}
-
-static void on_resource(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
-			int64_t available)
-{
-	struct zones *z = ctx;
-	struct zone_item *item = z->last ? add_item(z, &z->last->resources, name) : NULL;
-	if (!item)
-		return;
-	item->capacity = capacity;
-	item->allocatable = allocatable;
-	item->available = available;
-}
-
-static void on_attribute(void *ctx, const char *name, const char *value)
-{
-	struct zones *z = ctx;
-	struct zone_item *item = z->last ? add_item(z, &z->last->attributes, name) : NULL;
-	if (item)
-		item->value = machine_keep(z, value);
-}
-
-static void on_cost(void *ctx, const char *other, int64_t value)
-{
-	struct zones *z = ctx;
-	struct zone_item *item = z->last ? add_item(z, &z->last->costs, other) : NULL;
-	if (item)
-		item->capacity = value;
-}
-
-static void put_resources(struct json *j, const struct zone *zone)
-{
-	json_karr(j, "resources");
-	for (const struct zone_item *i = zone->resources.first; i; i = i->next) {
-		json_obj(j);
-		JSON_MEMBERS(j, i, name, capacity, allocatable, available);
-		json_end_obj(j);
-	}
-	json_end_arr(j);
-}
-
-static void put_named(struct json *j, const char *key, const struct zone_item *first, bool cost)
-{
-	json_karr(j, key);
-	for (const struct zone_item *i = first; i; i = i->next) {
-		json_obj(j);
-		json_kstr(j, "name", i->name);
-		if (cost)
-			json_kint(j, "value", i->capacity);
-		else
-			json_kstr(j, "value", i->value);
-		json_end_obj(j);
-	}
-	json_end_arr(j);
-}
-
-static void put_zone(struct json *j, const struct zone *zone)
+static void put_zone(struct json *j, const Agent__Zone *zone)
 {
 	json_obj(j);
 	JSON_MEMBERS(j, zone, name, type, parent);
-	put_resources(j, zone);
-	put_named(j, "attributes", zone->attributes.first, false);
-	put_named(j, "costs", zone->costs.first, true);
+	json_karr(j, "resources");
+	for (size_t i = 0; i < zone->n_resources; i++) {
+		json_obj(j);
+		JSON_MEMBERS(j, zone->resources[i], name, capacity, allocatable, available);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+	json_karr(j, "attributes");
+	for (size_t i = 0; i < zone->n_attributes; i++) {
+		json_obj(j);
+		JSON_MEMBERS(j, zone->attributes[i], name, value);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+	json_karr(j, "costs");
+	for (size_t i = 0; i < zone->n_costs; i++) {
+		json_obj(j);
+		JSON_MEMBERS(j, zone->costs[i], name, value);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
 	json_end_obj(j);
 }
 
@@ -158,26 +57,21 @@ enum call_result run_zones(struct call *call)
 	struct err err = ERR_INIT;
 	struct instance *policy = pipeline_policy(call->p);
 	_arena_ struct arena *arena = arena_new(ZONES_ARENA_BLOCK, ZONES_ARENA_MAX);
-	struct zones z = {.arena = arena};
-	const struct rp_zone_sink sink = {.size = sizeof sink,
-					  .ctx = &z,
-					  .zone = on_zone,
-					  .resource = on_resource,
-					  .attribute = on_attribute,
-					  .cost = on_cost};
+	struct pb_builder b = {.arena = arena};
+	Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
 	if (!arena)
 		return call_fail(call, CTL_FAILED, "out of memory");
-	int r = pipeline_zones(call->p, &sink, &err);
+	int r = zones_collect(call->p, &b, &m, &err);
 	if (r)
 		return call_fail(call, CTL_FAILED, "policy %s: %s", instance_name(policy),
 				 err_text(&err, r));
-	if (z.failed)
+	if (b.full)
 		return call_fail(call, CTL_FAILED,
 				 "policy %s has more zones than fit into the reserved memory",
 				 instance_name(policy));
 	json_arr(&call->j);
-	for (const struct zone *zone = z.first; zone; zone = zone->next)
-		put_zone(&call->j, zone);
+	for (size_t i = 0; i < m.n_zones; i++)
+		put_zone(&call->j, m.zones[i]);
 	json_end_arr(&call->j);
 	return CALL_DONE;
 }

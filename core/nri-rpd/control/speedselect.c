@@ -3,7 +3,7 @@
  * documents for nri-rpctl. */
 
 #include "core/nri-rpd/control/internal.h"
-#include "core/nri-rpd/pipeline/pipeline.h"
+#include "core/nri-rpd/pipeline/observe/zones.h"
 #include "core/lib/topo/sst.h"
 #include "core/lib/util/arena.h"
 #include "core/nri-rpd/control/document.h"
@@ -14,72 +14,25 @@
 #define EXTENDED_ARENA_BLOCK 4096u
 #define EXTENDED_ARENA_MAX (1u << 20)
 
-struct extended_item {
-	const char *name;
-	int64_t amount;
-	bool owned; /* `name` is a pattern of the names that the policy owns */
-	struct extended_item *next;
-};
-
-struct extended {
-	struct arena *arena;
-	struct extended_item *first, **end;
-};
-
-static void speedselect_add(struct extended *x, const char *name, int64_t amount, bool owned)
-{
-	struct extended_item *item = arena_zero(x->arena, struct extended_item);
-	if (!item)
-		return;
-	item->name = arena_strdup(x->arena, name ? name : "");
-	item->amount = amount;
-	item->owned = owned;
-	if (!item->name)
-		return;
-	*x->end = item;
-	x->end = &item->next;
-}
-
-static void on_own(void *ctx, const char *pattern)
-{
-	speedselect_add(ctx, pattern, 0, true);
-}
-
-static void on_resource(void *ctx, const char *name, int64_t amount)
-{
-	speedselect_add(ctx, name, amount, false);
-}
-
-static void put_items(struct json *j, const struct extended *x, bool owned)
-{
-	json_arr(j);
-	for (const struct extended_item *i = x->first; i; i = i->next) {
-		if (i->owned != owned)
-			continue;
-		if (owned) {
-			json_str(j, i->name);
-			continue;
-		}
-		json_obj(j);
-		JSON_MEMBERS(j, i, name, amount);
-		json_end_obj(j);
-	}
-	json_end_arr(j);
-}
-
 void put_extended(struct json *j, struct pipeline *p)
 {
 	_arena_ struct arena *arena = arena_new(EXTENDED_ARENA_BLOCK, EXTENDED_ARENA_MAX);
-	struct extended x = {.arena = arena, .end = &x.first};
-	const struct rp_extended_sink sink = {
-		.size = sizeof sink, .ctx = &x, .own = on_own, .resource = on_resource};
+	struct pb_builder b = {.arena = arena};
+	Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
 	struct err err = ERR_INIT;
-	if (!put_object(j, "extended_resources", arena && !pipeline_extended(p, &sink, &err)))
+	if (!put_object(j, "extended_resources", arena && !zones_collect_extended(p, &b, &m, &err)))
 		return;
-	json_key(j, "own");
-	put_items(j, &x, true);
-	json_key(j, "resources");
-	put_items(j, &x, false);
+	json_karr(j, "own");
+	for (size_t i = 0; i < m.n_owned; i++)
+		json_str(j, m.owned[i]);
+	json_end_arr(j);
+	json_karr(j, "resources");
+	for (size_t i = 0; i < m.n_extended; i++) {
+		json_obj(j);
+		JSON_MEMBERS(j, m.extended[i], name, amount);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
 	json_end_obj(j);
 }
 

@@ -40,7 +40,8 @@
  *   evict.c            evictions that modules request
  *   feed.c             the agent's reports about pods; cluster.c: about cluster and Node
  *   speedselect.c, frequencies.c   data of the platform that was read in a child
- * observe/      status.c, conditions.c, events.c: for users; kubelet.c: the kubelet's state files
+ * observe/      status.c, conditions.c, events.c: for users; kubelet.c: the kubelet's state files;
+ *               zones.c: modules' reports about the node
  * verify/       verify.c, amounts.c: checks of cgroups; drift.c: other programs that write them
  *
  * A request: the front end describes pod and container with borrowed text, gets a reply that points
