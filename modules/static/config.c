@@ -107,16 +107,15 @@ static int32_t read_option(const struct modhost *h, rp_cfg map, uint32_t at, uin
 		const char *text = h->config->text(h->ctx, node, "");
 		int on = 0;
 		if (modhost_parse_bool(text, &on))
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "bad value for option \"%s\": \"%s\" is neither "
-					       "true nor false",
-					       options[i].name, text);
+			return modhost_refuse(h, node,
+					      "bad value for option \"%s\": \"%s\" is neither "
+					      "true nor false",
+					      options[i].name, text);
 		if (on)
 			*bits |= options[i].bit;
 		return 0;
 	}
-	return modhost_fail_at(h, node, -RP_EINVAL, "unknown CPU Manager Policy option: \"%s\"",
-			       name);
+	return modhost_refuse(h, node, "unknown CPU Manager Policy option: \"%s\"", name);
 }
 
 static int32_t read_options(const struct modhost *h, struct settings *s)
@@ -130,20 +129,20 @@ static int32_t read_options(const struct modhost *h, struct settings *s)
 	}
 	for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++)
 		if ((s->options & forbidden[i].a) && (s->options & forbidden[i].b))
-			return modhost_fail_at(h, map, -RP_EINVAL,
-					       "static policy options %s%s and %s cannot be used "
-					       "at the same time",
-					       option_name(forbidden[i].a),
-					       forbidden[i].a == OPT_FULL_PCPUS_ONLY &&
-							       s->isolation.threads > 1
-						       ? " (from isolation.siblings)"
-						       : "",
-					       option_name(forbidden[i].b));
+			return modhost_refuse(h, map,
+					      "static policy options %s%s and %s cannot be used "
+					      "at the same time",
+					      option_name(forbidden[i].a),
+					      forbidden[i].a == OPT_FULL_PCPUS_ONLY &&
+							      s->isolation.threads > 1
+						      ? " (from isolation.siblings)"
+						      : "",
+					      option_name(forbidden[i].b));
 	for (size_t i = 0; s->common_allocator && i < N_OPTIONS; i++)
 		if (s->options & options[i].bit & ~COMMON_OPTIONS)
-			return modhost_fail_at(h, map, -RP_EINVAL,
-					       "option %s cannot be used with cpuAllocator common",
-					       options[i].name);
+			return modhost_refuse(h, map,
+					      "option %s cannot be used with cpuAllocator common",
+					      options[i].name);
 	return 0;
 }
 
@@ -162,14 +161,13 @@ static int32_t check_topology_options(const struct modhost *h, const struct sett
 		const char *text = h->config->text(h->ctx, node, "");
 		int on;
 		if (strcasecmp(name, closest) != 0)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "unknown Topology Manager Policy option: \"%s\"",
-					       name);
+			return modhost_refuse(
+				h, node, "unknown Topology Manager Policy option: \"%s\"", name);
 		if (modhost_parse_bool(text, &on))
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "bad value for option \"%s\": \"%s\" is neither "
-					       "true nor false",
-					       closest, text);
+			return modhost_refuse(h, node,
+					      "bad value for option \"%s\": \"%s\" is neither "
+					      "true nor false",
+					      closest, text);
 	}
 	return 0;
 }
@@ -182,9 +180,9 @@ static int32_t read_topology_manager(const struct modhost *h, struct settings *s
 	rp_cfg scope = section_get(h, s->section, "topologyManagerScope");
 	s->pod_scope = strcmp(h->config->text(h->ctx, scope, "container"), "pod") == 0;
 	if (s->hints == HINT_SINGLE_NODE && (s->options & OPT_ALIGN_SOCKET))
-		return modhost_fail_at(h, s->hints_at, -RP_EINVAL,
-				       "topologyManagerPolicy single-numa-node and option "
-				       "align-by-socket cannot be used at the same time");
+		return modhost_refuse(h, s->hints_at,
+				      "topologyManagerPolicy single-numa-node and option "
+				      "align-by-socket cannot be used at the same time");
 	return check_topology_options(h, s);
 }
 
@@ -196,9 +194,9 @@ static int32_t read_amounts(const struct modhost *h, struct settings *s)
 	if (r)
 		return r;
 	if (amount_count(&s->reserved) == 0)
-		return modhost_fail_at(h, reserved ? reserved : s->section, -RP_EINVAL,
-				       "the static policy cannot start without reserved CPUs: "
-				       "reserve at least one, as in reservedResources: {cpu: 1}");
+		return modhost_refuse(h, reserved ? reserved : s->section,
+				      "the static policy cannot start without reserved CPUs: "
+				      "reserve at least one, as in reservedResources: {cpu: 1}");
 	return 0;
 }
 
@@ -235,12 +233,12 @@ int32_t settings_check(const struct modhost *h, const struct settings *s, const 
 {
 	uint32_t n_nodes = m->level[MACHINE_NODE].n_units;
 	if ((s->options & OPT_ALIGN_SOCKET) && m->level[MACHINE_PACKAGE].n_units > n_nodes)
-		return modhost_fail_at(h, s->options_at, -RP_EINVAL,
-				       "option align-by-socket cannot be used on a machine with "
-				       "more sockets than NUMA nodes");
+		return modhost_refuse(h, s->options_at,
+				      "option align-by-socket cannot be used on a machine with "
+				      "more sockets than NUMA nodes");
 	if (s->hints != HINT_NONE && n_nodes > HINT_NODES_MAX)
-		return modhost_fail_at(
-			h, s->hints_at, -RP_EINVAL,
+		return modhost_refuse(
+			h, s->hints_at,
 			"topologyManagerPolicy %s cannot be used with more than %u NUMA nodes",
 			hint_policy_name(s->hints), HINT_NODES_MAX);
 	if ((s->options & OPT_FULL_PCPUS_ONLY) && m->hybrid && m->threads == 1)

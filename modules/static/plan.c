@@ -3,7 +3,6 @@
  * Builds a plan from settings and the topology of the node: ALL, ISO and RESERVED. Derives the
  * shared and the assignable CPUs from the owners, and checks a new plan against them.
  */
-#include <stdlib.h>
 
 #include "modules/lib/private/pct.h"
 #include <nri-rp/lib/section.h>
@@ -12,14 +11,10 @@
 
 #define SET_TEXT_MAX 256u
 
-struct rp_plan *plan_free(struct rp_plan *p)
+void plan_fini(struct rp_plan *p)
 {
-	if (!p)
-		return NULL;
 	machine_free(p->machine);
 	cpualloc_free(p->common);
-	free(p);
-	return NULL;
 }
 
 int32_t plan_take(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret)
@@ -39,8 +34,8 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at
 	reserve_list(h, past, rp_ids_of(&p->settings.reserved.cpus), rp_ids_of(&p->all),
 		     rp_ids_of(&p->machine->online), &bad, &awaited);
 	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_fail_at(h, at, -RP_EINVAL, "some reserved CPUs (%s) are unavailable",
-				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+		return modhost_refuse(h, at, "some reserved CPUs (%s) are unavailable",
+				      modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 	rp_idset_and(&p->reserved, rp_ids_of(&p->settings.reserved.cpus), rp_ids_of(&p->all));
 	return 0;
 }
@@ -53,9 +48,9 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg 
 	uint32_t n_missing = reserve_quantity(past, rp_ids_of(&p->all),
 					      rp_ids_of(&p->machine->online), n, &kept, &others);
 	if (plan_take(p, rp_ids_of(&others), n_missing, &p->reserved))
-		return modhost_fail_at(h, at, -RP_EINVAL,
-				       "%u reserved CPUs requested, but only %u are available", n,
-				       rp_ids_count(rp_ids_of(&p->all)));
+		return modhost_refuse(h, at,
+				      "%u reserved CPUs requested, but only %u are available", n,
+				      rp_ids_count(rp_ids_of(&p->all)));
 	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
 	return 0;
 }
@@ -75,10 +70,25 @@ int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct re
 	return 0;
 }
 
-static int32_t plan_fill(const struct modhost *h, struct rp_plan *p,
-			 const struct reserve_past *past)
+/*
+ * Reads the settings. After a change of the machine those of the active plan are copied, so that
+ * the files that a section names are not read again.
+ */
+static int32_t plan_settings(struct rp_instance *inst, rp_cfg section, struct settings *ret)
 {
-	int32_t r = machine_new(h, &p->machine);
+	if (!inst->plan || inst->plan->settings.section != section)
+		return settings_read(&inst->h, section, ret);
+	*ret = inst->plan->settings;
+	return 0;
+}
+
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p)
+{
+	const struct modhost *h = &inst->h;
+	int32_t r = plan_settings(inst, section, &p->settings);
+	if (!r)
+		r = machine_new(h, &p->machine);
 	if (!r)
 		r = settings_check(h, &p->settings, p->machine);
 	if (r)
@@ -95,33 +105,20 @@ static int32_t plan_fill(const struct modhost *h, struct rp_plan *p,
 	return plan_reserve(h, p, past);
 }
 
-int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
-		 struct rp_plan **ret)
+int32_t plan_check_owners(struct rp_instance *inst, struct rp_plan *p)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
-	p->settings = *s;
-	int32_t r = plan_fill(h, p, past);
-	if (r) {
-		plan_free(p);
-		return r;
-	}
-	*ret = p;
-	return 0;
-}
-
-int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
-			  const struct rp_plan *old, const struct owners *l)
-{
-	struct rp_idset reserved, usable;
+	const struct modhost *h = &inst->h;
+	const struct rp_plan *old = inst->plan;
+	const struct owners *l = &inst->owners;
+	struct rp_idset reserved, usable, was, shared;
+	if (!old)
+		return 0;
 	rp_idset_andnot(&reserved, rp_ids_of(&p->reserved), rp_ids_of(&old->reserved));
 	rp_idset_or(&usable, rp_ids_of(&p->all), rp_ids_of(&p->iso));
 	int32_t r = bounds_check_owners(h, p->settings.section, rp_ids_of(&l->taken),
 					rp_ids_of(&reserved), rp_ids_of(&usable));
 	if (r)
 		return r;
-	struct rp_idset was, shared;
 	plan_shared(old, l, &was);
 	plan_shared(p, l, &shared);
 	if (rp_ids_empty(rp_ids_of(&shared)) && !rp_ids_empty(rp_ids_of(&was)))

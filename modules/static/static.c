@@ -23,36 +23,6 @@ static int32_t reserve(struct rp_instance *inst)
 	return plan_reserve(&inst->h, inst->plan, &inst->remembered);
 }
 
-static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
-{
-	struct settings s;
-	struct rp_plan *p;
-	struct reserve_past before;
-	int32_t r = settings_read(&inst->h, section, &s);
-	if (!r)
-		r = life_past(inst, &before);
-	if (!r)
-		r = plan_new(&inst->h, &s, &before, &p);
-	if (r)
-		return r;
-	if (inst->plan && !before.hotplug)
-		r = plan_check_owners(&inst->h, p, inst->plan, &inst->owners);
-	if (r) {
-		plan_free(p);
-		return r;
-	}
-	*ret = p;
-	return 0;
-}
-
-static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
-{
-	struct reserve_past before;
-	past(inst, &before);
-	before.hotplug = true;
-	return plan_new(&inst->h, &inst->plan->settings, &before, ret);
-}
-
 /* ---- containers ------------------------------------------------------------------------------ */
 
 static void begin(struct rp_instance *inst)
@@ -221,21 +191,22 @@ static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-/* Stores the CPUs that claims can get. */
-static void static_claimable(const struct rp_instance *inst, struct rp_idset *ret)
+/* Returns the devices for claims: of the CPUs that can become exclusive but the isolated ones, which
+ * *cpus receives. */
+static struct node_devices static_devices(struct rp_instance *inst, struct rp_idset *cpus)
 {
-	plan_assignable(inst->plan, ret);
-	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->iso));
+	plan_assignable(inst->plan, cpus);
+	rp_idset_andnot(cpus, rp_ids_of(cpus), rp_ids_of(&inst->plan->iso));
+	return (struct node_devices){.h = &inst->h,
+				     .list = &inst->list,
+				     .assignable = rp_ids_of(cpus),
+				     .isolation = &inst->plan->settings.isolation};
 }
 
 static int32_t devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
 {
 	struct rp_idset assignable;
-	static_claimable(inst, &assignable);
-	const struct node_devices of = {.h = &inst->h,
-					.list = &inst->list,
-					.assignable = rp_ids_of(&assignable),
-					.isolation = &inst->plan->settings.isolation};
+	const struct node_devices of = static_devices(inst, &assignable);
 	return node_devices_report(&of, sink);
 }
 
@@ -243,11 +214,7 @@ static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		     const char *device)
 {
 	struct rp_idset assignable, cpus;
-	static_claimable(inst, &assignable);
-	const struct node_devices of = {.h = &inst->h,
-					.list = &inst->list,
-					.assignable = rp_ids_of(&assignable),
-					.isolation = &inst->plan->settings.isolation};
+	const struct node_devices of = static_devices(inst, &assignable);
 	int32_t r = node_devices_open(&of, info, device, &cpus);
 	if (r)
 		return r;
@@ -265,9 +232,10 @@ static const struct isolation_keys *isolation(const struct rp_plan *p)
 static const struct life_ops ops = {
 	.part = &isolation_part,
 	.isolation = isolation,
-	.plan = plan,
-	.look = look,
-	.plan_free = plan_free,
+	.plan_size = sizeof(struct rp_plan),
+	.fill = plan_fill,
+	.check = plan_check_owners,
+	.plan_fini = plan_fini,
 	.begin = begin,
 	.sync = sync_all,
 	.rebalance = rebalance,

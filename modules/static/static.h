@@ -79,22 +79,21 @@ struct rp_plan {
 };
 
 /*
- * Reads the topology of the node and builds a plan. past->hotplug: CPUs that went offline are no
- * error, and RESERVED may shrink.
+ * ops.fill and ops.plan_fini (life.h). past->hotplug: CPUs that went offline are no error, and
+ * RESERVED may shrink.
  */
-int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
-		 struct rp_plan **ret);
-struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
+int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *past,
+		  struct rp_plan *p);
+void plan_fini(struct rp_plan *p);
 /* Chooses RESERVED again for other previous reserved CPUs (reserve.h). */
 int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past);
 #define SHARED_LEFT_TEXT "would leave fewer than 1 shared CPUs"
 #define SHARED_EMPTY_TEXT "shared pool is empty"
 /*
- * Checks that plan p can replace plan `old`. Returns -RP_EBUSY with a message if exclusive CPUs of
- * containers would become unavailable or reserved, or if no shared CPUs would be left.
+ * ops.check: returns -RP_EBUSY with a message if exclusive CPUs of containers would become
+ * unavailable or reserved, or if no shared CPUs would be left.
  */
-int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
-			  const struct rp_plan *old, const struct owners *l);
+int32_t plan_check_owners(struct rp_instance *inst, struct rp_plan *p);
 /* Chooses n of the free CPUs with the configured allocator. Returns 0 or -RP_ENOSPC. */
 int32_t plan_take(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret);
 
