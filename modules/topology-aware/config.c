@@ -121,8 +121,8 @@ static int32_t read_class(const struct modhost *h, const struct settings *s, rp_
 	const char *name = h->config->text(h->ctx, node, "");
 	*ret = memory ? mempolicy_find(&s->mempolicies, name) : schedclass_find(&s->sched, name);
 	return *ret >= 0 ? 0
-			 : modhost_fail_at(h, node, -RP_EINVAL, "unknown %s class \"%s\"",
-					   memory ? "memory policy" : "scheduling", name);
+			 : modhost_refuse(h, node, "unknown %s class \"%s\"",
+					  memory ? "memory policy" : "scheduling", name);
 }
 
 /* Reads the classes of namespaces: memory policies, or scheduling classes. */
@@ -158,10 +158,10 @@ static int32_t read_sched(const struct modhost *h, struct settings *s)
 		int qos = section_word(qos_classes, key);
 		rp_cfg node = h->config->item(h->ctx, map, i);
 		r = qos >= 0 ? read_class(h, s, node, false, &s->sched_qos[qos])
-			     : modhost_fail_at(h, node, -RP_EINVAL,
-					       "unknown QoS class \"%s\": expected besteffort, "
-					       "burstable or guaranteed",
-					       key);
+			     : modhost_refuse(h, node,
+					      "unknown QoS class \"%s\": expected besteffort, "
+					      "burstable or guaranteed",
+					      key);
 	}
 	return r;
 }
@@ -184,9 +184,7 @@ static int32_t find_class(const struct modhost *h, const struct settings *s, con
 	if (!name[0])
 		return 0;
 	*ret = s->classes ? cpuclass_find(s->classes, name) : CPUCLASS_NONE;
-	return *ret != CPUCLASS_NONE
-		       ? 0
-		       : modhost_fail_at(h, at, -RP_EINVAL, "unknown CPU class \"%s\"", name);
+	return *ret != CPUCLASS_NONE ? 0 : modhost_refuse(h, at, "unknown CPU class \"%s\"", name);
 }
 
 static int32_t read_classes(const struct modhost *h, struct settings *s)
@@ -201,8 +199,8 @@ static int32_t read_classes(const struct modhost *h, struct settings *s)
 	}
 	int32_t r = find_class(h, s, "sharedPoolCPUClass", CPUCLASS_NONE, &s->shared_class);
 	if (!r && s->classes && s->shared_class == CPUCLASS_NONE)
-		return modhost_fail_at(h, section_get(h, s->section, "cpuClasses"), -RP_EINVAL,
-				       "sharedPoolCPUClass must name one of cpuClasses");
+		return modhost_refuse(h, section_get(h, s->section, "cpuClasses"),
+				      "sharedPoolCPUClass must name one of cpuClasses");
 	if (!r)
 		r = find_class(h, s, "reservedPoolCPUClass", s->shared_class, &s->reserved_class);
 	return r ? r
@@ -211,17 +209,19 @@ static int32_t read_classes(const struct modhost *h, struct settings *s)
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static int32_t read_amounts(const struct modhost *h, struct settings *s)
+static int32_t read_cpus(const struct modhost *h, struct settings *s)
 {
 	rp_cfg reserved = section_get(h, s->section, "reservedResources.cpu");
-	int32_t r = amount_read_both(h, s->section, AMOUNT_TAKES_ANY, &s->available, &s->reserved);
+	int32_t r = isolation_read(h, s->section, &s->isolation);
+	if (!r)
+		r = amount_read_both(h, s->section, AMOUNT_TAKES_ANY, &s->available, &s->reserved);
 	if (r)
 		return r;
 	if (s->reserved.kind == AMOUNT_NONE ||
 	    (s->reserved.kind == AMOUNT_QUANTITY && !s->reserved.mcpu))
-		return modhost_fail_at(h, reserved ? reserved : s->section, -RP_EINVAL,
-				       "cannot start without CPU reservation: reserve at least one "
-				       "CPU with reservedResources.cpu");
+		return modhost_refuse(h, reserved ? reserved : s->section,
+				      "cannot start without CPU reservation: reserve at least one "
+				      "CPU with reservedResources.cpu");
 	return 0;
 }
 
@@ -259,9 +259,8 @@ static int32_t read_claim_devices(const struct modhost *h, struct settings *s)
 	for (uint32_t i = 0; !r && i < list.n; i++) {
 		int known = section_word(words, list.list[i]);
 		if (known < 0)
-			return modhost_fail_at(
-				h, at, -RP_EINVAL,
-				"claimDevices: \"%.40s\": expected node, l3 or socket",
+			return modhost_refuse(
+				h, at, "claimDevices: \"%.40s\": expected node, l3 or socket",
 				list.list[i]);
 		s->claim_levels |= levels[known];
 	}
@@ -283,9 +282,6 @@ static void read_simple(const struct modhost *h, struct settings *s)
 	s->pin_memory = section_bool(h, c, "pinMemory", true);
 	s->prefer_isolated = section_bool(h, c, "preferIsolatedCPUs", true);
 	s->prefer_shared = section_bool(h, c, "preferSharedCPUs", false);
-	s->colocate_strict = strcmp(section_text(h, c, "colocatePods", ""), "strict") == 0;
-	s->colocate_pods = s->colocate_strict || section_bool(h, c, "colocatePods", false);
-	s->colocate_namespaces = section_bool(h, c, "colocateNamespaces", false);
 	s->test_hints = section_bool(h, c, "testHints", is_simulated(h));
 	s->parity = section_bool(h, c, "parity", false);
 	relief_read(h, c, s->parity, &s->relief);
@@ -304,10 +300,13 @@ static void read_simple(const struct modhost *h, struct settings *s)
 			    prio);
 }
 
-static int32_t check_colocation(const struct modhost *h, const struct settings *s)
+static int32_t read_colocation(const struct modhost *h, struct settings *s)
 {
 	static const char *const words[] = {"true", "false", "strict", "", NULL};
 	const char *text = section_text(h, s->section, "colocatePods", "");
+	s->colocate_strict = strcmp(text, "strict") == 0;
+	s->colocate_pods = s->colocate_strict || section_bool(h, s->section, "colocatePods", false);
+	s->colocate_namespaces = section_bool(h, s->section, "colocateNamespaces", false);
 	return section_word(words, text) >= 0
 		       ? 0
 		       : modhost_fail(h, -RP_EINVAL,
@@ -317,29 +316,19 @@ static int32_t check_colocation(const struct modhost *h, const struct settings *
 
 int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret)
 {
+	static int32_t (*const readers[])(const struct modhost *h, struct settings *s) = {
+		read_colocation, read_patterns,	   read_claim_devices, read_cpus,
+		read_sched,	 read_mempolicies, read_classes};
 	struct settings s = {.section = section};
+	int32_t r = 0;
 	read_simple(h, &s);
-	int32_t r = check_colocation(h, &s);
-	if (!r)
-		r = read_patterns(h, &s);
-	if (!r)
-		r = read_claim_devices(h, &s);
-	if (!r)
-		r = isolation_read(h, section, &s.isolation);
-	if (!r)
-		r = read_amounts(h, &s);
-	if (!r)
-		r = read_sched(h, &s);
-	if (!r)
-		r = read_mempolicies(h, &s);
-	if (!r)
-		r = read_classes(h, &s);
-	if (r) {
+	for (size_t i = 0; !r && i < sizeof readers / sizeof *readers; i++)
+		r = readers[i](h, &s);
+	if (r)
 		settings_fini(&s);
-		return r;
-	}
-	*ret = s;
-	return 0;
+	else
+		*ret = s;
+	return r;
 }
 
 void settings_fini(struct settings *s)

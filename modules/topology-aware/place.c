@@ -511,6 +511,27 @@ void place_release(struct rp_instance *inst, struct grant *g)
 		(void)memalloc_release(inst->plan->mem, g->ctr);
 }
 
+struct place_mark place_mark(const struct rp_instance *inst)
+{
+	return (struct place_mark){inst->ledger.n_log, inst->n_moved, inst->relief.n_noted};
+}
+
+void place_begin_memory(struct rp_instance *inst)
+{
+	memalloc_keep(inst->plan->mem);
+	(void)memalloc_begin(inst->plan->mem); /* cannot fail after memalloc_keep() */
+}
+
+void place_return(struct rp_instance *inst, const struct place_mark *mark)
+{
+	memalloc_drop(inst->plan->mem);
+	(void)memalloc_begin(inst->plan->mem);
+	ledger_undo_to(inst, mark->n_log);
+	inst->n_moved = mark->n_moved;
+	relief_forget_moves(&inst->relief.moved, inst->relief.n_noted - mark->n_noted);
+	inst->relief.n_noted = mark->n_noted;
+}
+
 /* Lets a container that shrinks but fits nowhere keep its CPUs, and lowers its CPU shares only. */
 static int32_t keep_and_lower(struct rp_instance *inst, const struct request *r,
 			      const struct grant *old, memalloc_mask zone, struct grant **ret)

@@ -28,7 +28,7 @@ struct request {
 	uint32_t level; /* preferred RP_LEVEL_… of a Burstable container without CPU limit */
 	uint32_t mem_types;
 	int64_t mem_size;
-	bool mem_preserve, colocate_pod, colocate_ns;
+	bool mem_preserve;
 	bool huge; /* the container requests huge pages, which are counted on its memory nodes */
 	uint64_t cold_ms;
 	struct hints *hints;
@@ -56,6 +56,8 @@ struct request {
  */
 int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
 		     struct request *ret);
+/* Returns a request without CPUs, memory and annotations. */
+struct request request_of(const struct rp_instance *inst, const struct rp_ctr_info *info);
 /* Releases hints and interrupt patterns of a request. */
 void request_fini(struct request *r);
 /* ---- affinity (place_affinity.c) ------------------------------------------------------------- */
@@ -181,15 +183,25 @@ int32_t place_again(struct rp_instance *inst, struct request *r, struct grant *o
 /* Removes a grant from the ledger and releases its memory. */
 void place_release(struct rp_instance *inst, struct grant *g);
 
+/* State to which a failed attempt returns. */
+struct place_mark {
+	uint32_t n_log, n_moved, n_noted; /* of the ledger, inst->moved and relief */
+};
+struct place_mark place_mark(const struct rp_instance *inst);
+/* Begins the changes of memory that place_return() undoes; earlier ones become final. */
+void place_begin_memory(struct rp_instance *inst);
+/* Undoes the changes since the mark. The changes of memory began with it or later. */
+void place_return(struct rp_instance *inst, const struct place_mark *mark);
+
 /* ---- fragmentation relief (place_relief.c) --------------------------------------------------- */
 
 /*
  * Moves other containers if the new container was spread over NUMA nodes and the configuration
- * requests relief at admission. The container has just been placed; n_log is the length of the log
- * before that. *ret is the grant of the container and may be replaced.
+ * requests relief at admission. The container has just been placed; `before` is the state before
+ * that. *ret is the grant of the container and may be replaced.
  */
-int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request *r, uint32_t n_log,
-			    struct grant **ret);
+int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request *r,
+			    const struct place_mark *before, struct grant **ret);
 /*
  * Moves containers so that waiting containers fit into one NUMA node; at most `budget` containers
  * move (0: no limit). Returns the number of moved containers, or an error. The caller calls

@@ -239,9 +239,10 @@ static int32_t weigh_explicit(struct rp_instance *inst, struct request *r,
 static void weigh_implicit(struct rp_instance *inst, struct request *r)
 {
 	struct rp_plan *p = inst->plan;
-	const struct grant *g = r->colocate_pod ? ledger_of_pod(inst, r->info.pod) : NULL;
+	const struct settings *s = &p->settings;
+	const struct grant *g = s->colocate_pods ? ledger_of_pod(inst, r->info.pod) : NULL;
 	const uint32_t *n_at =
-		r->colocate_ns ? ledger_of_namespace(inst, r->info.pod_namespace) : NULL;
+		s->colocate_namespaces ? ledger_of_namespace(inst, r->info.pod_namespace) : NULL;
 	for (; g; g = g->pod_next)
 		if (g->ctr != r->info.ctr)
 			r->weighted |= add_weight(p, g->pool, COLOCATION_WEIGHT);
@@ -276,7 +277,6 @@ static void place_affinity_spread(struct rp_plan *p)
 int32_t affinity_weigh(struct rp_instance *inst, struct request *r)
 {
 	struct rp_plan *p = inst->plan;
-	const struct settings *s = &p->settings;
 	struct affinities a = {0};
 	r->weighted = false;
 	int32_t e = read_all(inst, &r->info, &a);
@@ -284,12 +284,11 @@ int32_t affinity_weigh(struct rp_instance *inst, struct request *r)
 	r->averse = false;
 	for (uint32_t i = 0; i < a.n; i++)
 		r->averse |= a.list[i].weight < 0;
-	r->colocate_pod = s->colocate_pods && !a.n;
-	r->colocate_ns = s->colocate_namespaces && !a.n;
-	if (!e && (a.n || r->colocate_pod || r->colocate_ns)) {
+	if (!e && (a.n || p->settings.colocate_pods || p->settings.colocate_namespaces)) {
 		memset(p->weight, 0, p->n_pools * sizeof *p->weight);
-		e = a.n ? weigh_explicit(inst, r, &a) : 0;
-		if (!e)
+		if (a.n)
+			e = weigh_explicit(inst, r, &a);
+		else
 			weigh_implicit(inst, r);
 		if (!e && r->weighted)
 			place_affinity_spread(p);

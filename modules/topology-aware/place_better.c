@@ -23,7 +23,7 @@ struct attempt {
 	struct grant *old;
 	struct request r;
 	memalloc_mask zone; /* current memory zone of the container */
-	uint32_t n_log, n_moved; /* state of the ledger to return to if the attempt fails */
+	struct place_mark before; /* state to return to if the attempt fails */
 	bool spread;
 	/* Target of the move. */
 	uint32_t pool;
@@ -175,7 +175,8 @@ static int32_t move_memory(struct attempt *a, struct grant **ret)
  */
 static bool came_true(const struct attempt *a, const struct grant *g)
 {
-	return a->inst->n_moved == a->n_moved && g->pool == a->pool && !place_better_waits(g);
+	return a->inst->n_moved == a->before.n_moved && g->pool == a->pool &&
+	       !place_better_waits(g);
 }
 
 /*
@@ -204,22 +205,6 @@ static int32_t place_better_attempt(struct attempt *a, rp_txn txn)
 	return e ? e : 1;
 }
 
-static int32_t begin_memory(struct rp_instance *inst)
-{
-	if (inst->memory_begun)
-		memalloc_keep(inst->plan->mem);
-	inst->memory_begun = memalloc_begin(inst->plan->mem) == 0;
-	return inst->memory_begun ? 0 : modhost_fail(&inst->h, -RP_EBUSY, "memory is in use");
-}
-
-static void take_back(const struct attempt *a)
-{
-	memalloc_drop(a->inst->plan->mem);
-	a->inst->memory_begun = false;
-	ledger_undo_to(a->inst, a->n_log);
-	a->inst->n_moved = a->n_moved;
-}
-
 /*
  * Moves a container if a better place exists and undoes a failed attempt. Returns like attempt();
  * *ret_work receives the work spent.
@@ -233,20 +218,17 @@ static int32_t place_better_consider(struct rp_instance *inst, rp_txn txn, rp_ct
 	if (!a.old || is_left_alone(a.old) || ctr_info(&inst->h, ctr, &info) ||
 	    info.state == RP_STATE_CREATING || info.state == RP_STATE_EXITED)
 		return 0;
-	int32_t e = begin_memory(inst);
-	if (e)
-		return e;
+	place_begin_memory(inst);
 	*ret_work = 1;
 	if (request_read(inst, &info, a.old->hints, &a.r))
 		return 0; /* an annotation is invalid: do not move the container */
 	if (a.r.cold_ms) /* the cold start has ended */
 		a.r.mem_types = a.old->mem_types;
 	a.r.cold_ms = 0;
-	a.n_log = inst->ledger.n_log;
-	a.n_moved = inst->n_moved;
-	e = place_better_attempt(&a, txn);
+	a.before = place_mark(inst);
+	int32_t e = place_better_attempt(&a, txn);
 	if (!e)
-		take_back(&a);
+		place_return(inst, &a.before);
 	*ret_work += a.r.selective ? inst->ledger.n_grants / WORK_AFFINITY : 0;
 	/*
 	 * After a move the memory allocator can no longer return to its state at the begin of the

@@ -200,29 +200,6 @@ static int32_t apply_moves(struct rp_instance *inst, rp_txn txn, struct request 
 	return 0;
 }
 
-/* ---- undoing --------------------------------------------------------------------------------- */
-
-static int32_t begin_memory(struct rp_instance *inst)
-{
-	inst->memory_begun = memalloc_begin(inst->plan->mem) == 0;
-	return inst->memory_begun ? 0 : modhost_fail(&inst->h, -RP_EBUSY, "memory is in use");
-}
-
-/*
- * Undoes the ledger changes made after the log had n_log entries, the memory changes since
- * begin_memory(), and the moves noted since.
- */
-static int32_t take_back(struct rp_instance *inst, uint32_t n_log, uint32_t n_moved,
-			 uint32_t n_noted)
-{
-	memalloc_drop(inst->plan->mem);
-	ledger_undo_to(inst, n_log);
-	inst->n_moved = n_moved;
-	relief_forget_moves(&inst->relief.moved, inst->relief.n_noted - n_noted);
-	inst->relief.n_noted = n_noted;
-	return begin_memory(inst);
-}
-
 /* ---- containers that need relief ------------------------------------------------------------- */
 
 /*
@@ -244,11 +221,10 @@ static bool is_spread(const struct rp_plan *p, const struct grant *g)
 	return false;
 }
 
-int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request *r, uint32_t n_log,
-			    struct grant **ret)
+int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request *r,
+			    const struct place_mark *before, struct grant **ret)
 {
 	const struct relief_settings *s = &inst->plan->settings.relief;
-	uint32_t n_noted = inst->relief.n_noted;
 	if (!s->moves || !is_spread(inst->plan, *ret))
 		return 0;
 	if (s->at != RELIEF_ADMISSION) {
@@ -258,9 +234,8 @@ int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request
 	}
 	struct relief_plan m;
 	struct request fresh = *r;
-	int32_t e = take_back(inst, n_log, 0, n_noted);
-	if (!e)
-		e = find_moves(inst, r, s->moves, &m);
+	place_return(inst, before);
+	int32_t e = find_moves(inst, r, s->moves, &m);
 	if (!e)
 		e = apply_moves(inst, txn, r, &m, ret);
 	if (e != -RP_ENOSPC)
@@ -268,9 +243,8 @@ int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request
 	*r = fresh;
 	inst->relief.waits = true;
 	inst->relief.counters.failed++;
-	e = take_back(inst, n_log, 0, n_noted);
-	if (!e)
-		e = place(inst, r, ret);
+	place_return(inst, before);
+	e = place(inst, r, ret);
 	if (!e)
 		modhost_note_line(&inst->h, r->info.ctr, "waits for room in one NUMA node");
 	return e;
@@ -296,15 +270,11 @@ static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr
 	    request_read(inst, &info, old->hints, &r))
 		return 0;
 	r.cold_ms = 0;
-	uint32_t n_log = inst->ledger.n_log, n_moved = inst->n_moved,
-		 n_noted = inst->relief.n_noted;
+	const struct place_mark before = place_mark(inst);
 	struct relief_plan m;
 	int32_t e = ledger_reserve(inst, 1);
-	if (!e && inst->memory_begun)
-		memalloc_keep(p->mem);
-	if (!e)
-		e = begin_memory(inst);
 	if (!e) {
+		place_begin_memory(inst);
 		place_release(inst, old);
 		e = find_moves(inst, &r, moves, &m);
 	}
@@ -316,8 +286,8 @@ static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr
 	inst->resync = true;
 	if (e == -RP_ENOSPC) {
 		inst->relief.counters.failed++;
-		e = take_back(inst, n_log, n_moved, n_noted);
-		return e;
+		place_return(inst, &before);
+		return 0;
 	}
 	return e ? e : (int32_t)m.q.n_moves + 1;
 }

@@ -199,7 +199,6 @@ static void place_request_classify(struct rp_instance *inst, struct request *r)
 
 static void read_priority(struct rp_instance *inst, struct request *r)
 {
-	r->prio = inst->plan->settings.prio;
 	if (r->type != GRANT_NORMAL || r->info.qos != RP_QOS_GUARANTEED)
 		return;
 	const char *text = place_request_annotation(inst, r->info.ctr, PREFER_PRIORITY, NULL);
@@ -218,7 +217,6 @@ static void read_priority(struct rp_instance *inst, struct request *r)
 
 static void read_level(struct rp_instance *inst, struct request *r)
 {
-	r->level = inst->plan->burstable_level;
 	if (r->info.qos != RP_QOS_BURSTABLE || r->info.cpu_limit > 0)
 		return;
 	const char *text = place_request_annotation(inst, r->info.ctr, UNLIMITED_BURSTABLE, NULL);
@@ -259,7 +257,6 @@ static int32_t read_memory(struct rp_instance *inst, struct request *r)
 	if (e)
 		return e;
 	char why[PLACE_WHY_MAX];
-	r->mem_preserve = (r->info.flags & RP_CTR_PRESERVE_MEM) != 0;
 	r->huge = !r->mem_preserve && RP_HAS(inst->h.cache, hugepages) &&
 		  inst->h.cache->hugepages(inst->h.ctx, 0, r->info.ctr, rp_ids_none(), why,
 					   sizeof why) != 0;
@@ -294,16 +291,24 @@ static int32_t read_memory(struct rp_instance *inst, struct request *r)
 
 /* ---- request --------------------------------------------------------------------------------- */
 
-int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
-		     struct request *ret)
+struct request request_of(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
-	*ret = (struct request){
+	return (struct request){
 		.info = *info,
 		.pool_hint = NO_POOL,
 		.pod_pool = NO_POOL,
+		.prio = inst->plan->settings.prio,
+		.level = inst->plan->burstable_level,
+		.mem_preserve = (info->flags & RP_CTR_PRESERVE_MEM) != 0,
 		.class = CPUCLASS_NONE,
 		.sched = SCHEDCLASS_NONE,
 		.needs = {info->cpu_request, info->cpu_limit, info->mem_request, info->mem_limit}};
+}
+
+int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
+		     struct request *ret)
+{
+	*ret = request_of(inst, info);
 	int32_t r = 0;
 	if (known)
 		ret->hints = hints_ref(known);

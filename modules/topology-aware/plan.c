@@ -162,9 +162,9 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg 
 	int r = cpualloc_allocate(p->cpus, &others, n_missing, CPUALLOC_NORMAL, CPUALLOC_DEFAULT,
 				  &p->reserved);
 	if (r)
-		return modhost_fail_at(h, at, -RP_EINVAL,
-				       "%u reserved CPUs requested, but only %u are available", n,
-				       rp_ids_count(rp_ids_of(&from)));
+		return modhost_refuse(h, at,
+				      "%u reserved CPUs requested, but only %u are available", n,
+				      rp_ids_count(rp_ids_of(&from)));
 	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
 	return 0;
 }
@@ -186,15 +186,15 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at
 		     &bad, &awaited);
 	*ret_awaited = !rp_ids_empty(rp_ids_of(&awaited));
 	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_fail_at(h, at, -RP_EINVAL, "reserved CPUs %s are not available",
-				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+		return modhost_refuse(h, at, "reserved CPUs %s are not available",
+				      modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 	rp_idset_and(&p->reserved, rp_ids_of(&wanted), rp_ids_of(&p->allowed));
 	rp_idset_and(&isolated, rp_ids_of(&p->reserved), rp_ids_of(&p->isolated));
 	if (!rp_ids_empty(rp_ids_of(&isolated)) && rp_ids_count(rp_ids_of(&p->reserved)) > 1)
-		return modhost_fail_at(h, at, -RP_EINVAL,
-				       "CPUs %s are isolated by the kernel: reserve either one "
-				       "isolated CPU or any number of other CPUs",
-				       modhost_set_text(rp_ids_of(&isolated), text, sizeof text));
+		return modhost_refuse(h, at,
+				      "CPUs %s are isolated by the kernel: reserve either one "
+				      "isolated CPU or any number of other CPUs",
+				      modhost_set_text(rp_ids_of(&isolated), text, sizeof text));
 	return 0;
 }
 
@@ -206,9 +206,8 @@ int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct re
 			    ? reserve_count(h, p, at, past)
 			    : reserve_set(h, p, at, past, &awaited);
 	if (!r && rp_ids_empty(rp_ids_of(&p->reserved)) && !awaited)
-		r = modhost_fail_at(
-			h, at, -RP_EINVAL,
-			"cannot start without CPU reservation: no CPU is left to reserve");
+		r = modhost_refuse(
+			h, at, "cannot start without CPU reservation: no CPU is left to reserve");
 	if (!r)
 		fill_pools(p);
 	return r;

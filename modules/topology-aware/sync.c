@@ -16,12 +16,6 @@
 
 /* ---- reinstating ----------------------------------------------------------------------------- */
 
-static bool same_needs(const struct needs *a, const struct rp_ctr_info *info)
-{
-	return a->cpu_request == info->cpu_request && a->cpu_limit == info->cpu_limit &&
-	       a->mem_request == info->mem_request && a->mem_limit == info->mem_limit;
-}
-
 static bool cpus_fit(const struct rp_plan *p, const struct record *rec)
 {
 	const struct pool *pool = &p->pools[rec->pool];
@@ -138,7 +132,7 @@ static bool cores_fit(const struct rp_plan *p, const struct request *r, const st
 static bool is_right(const struct rp_plan *p, const struct request *r, const struct record *rec)
 {
 	return cores_fit(p, r, rec) && rec->pool != NO_POOL && rec->zone &&
-	       same_needs(&rec->kept.needs, &r->info) && sort_fits(r, rec);
+	       memcmp(&rec->kept.needs, &r->needs, sizeof r->needs) == 0 && sort_fits(r, rec);
 }
 
 static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
@@ -291,18 +285,10 @@ static void read_leniently(struct rp_instance *inst, const struct rp_ctr_info *i
 	if (request_read(inst, info, hints, ret) == 0)
 		return;
 	modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, "one of its annotations is invalid");
-	*ret = (struct request){
-		.info = *info,
-		.pod_pool = NO_POOL,
-		.type = info->flags & RP_CTR_PRESERVE_CPU ? GRANT_PRESERVE : GRANT_NORMAL,
-		.fraction = info->cpu_request,
-		.prio = inst->plan->settings.prio,
-		.level = inst->plan->burstable_level,
-		.mem_types = inst->plan->mem_types,
-		.mem_preserve = (info->flags & RP_CTR_PRESERVE_MEM) != 0,
-		.class = CPUCLASS_NONE,
-		.sched = SCHEDCLASS_NONE,
-		.needs = {info->cpu_request, info->cpu_limit, info->mem_request, info->mem_limit}};
+	*ret = request_of(inst, info);
+	ret->type = info->flags & RP_CTR_PRESERVE_CPU ? GRANT_PRESERVE : GRANT_NORMAL;
+	ret->fraction = info->cpu_request;
+	ret->mem_types = inst->plan->mem_types;
 	ret->zero = !ret->fraction;
 }
 
@@ -390,9 +376,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	inst->relief.waits = true;
 	inst->changed = false;
 	inst->resync = true;
-	if (inst->memory_begun)
-		memalloc_keep(inst->plan->mem);
-	inst->memory_begun = false;
+	memalloc_keep(inst->plan->mem);
 	int32_t n = place_all(inst, reconfigured, true);
 	/*
 	 * If containers cannot be placed beside adopted ones, place all again without adoption.

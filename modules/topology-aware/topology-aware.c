@@ -60,9 +60,7 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 
 static void leave(struct rp_instance *inst)
 {
-	if (inst->memory_begun)
-		memalloc_keep(inst->plan->mem);
-	inst->memory_begun = false;
+	memalloc_keep(inst->plan->mem);
 	ledger_clear(inst);
 	inst->n_moved = 0;
 	inst->replaced = true;
@@ -83,8 +81,7 @@ static void begin(struct rp_instance *inst)
 	inst->n_moved = 0;
 	ledger_begin(inst);
 	inst->relief.set = inst->plan->settings.relief;
-	memalloc_keep(inst->plan->mem);
-	inst->memory_begun = memalloc_begin(inst->plan->mem) == 0;
+	place_begin_memory(inst);
 }
 
 static void done(struct rp_instance *inst)
@@ -116,10 +113,10 @@ static int32_t topology_aware_give(struct rp_instance *inst, rp_txn txn,
 	if (e)
 		return e;
 	r.pod_pool = within;
-	uint32_t n_log = inst->ledger.n_log;
+	const struct place_mark before = place_mark(inst);
 	e = old ? place_again(inst, &r, old, &g) : place(inst, &r, &g);
 	if (!e && !old)
-		e = relief_at_admission(inst, txn, &r, n_log, &g);
+		e = relief_at_admission(inst, txn, &r, &before, &g);
 	relief_arm(&inst->h, &inst->relief);
 	if (e)
 		inst->counters.refused++;
@@ -186,9 +183,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 {
 	if (inst->resync)
 		return RP_RESYNC;
-	if (inst->memory_begun)
-		memalloc_drop(inst->plan->mem);
-	inst->memory_begun = false;
+	memalloc_drop(inst->plan->mem);
 	ledger_undo(inst);
 	return 0;
 }

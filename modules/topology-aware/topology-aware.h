@@ -45,7 +45,6 @@ struct rp_instance {
 	struct relief relief;
 	bool resync; /* the log cannot undo the running callback */
 	bool replaced; /* a previous plan was active */
-	bool memory_begun;
 	/* containers that keep exclusive CPUs assigned before this policy started */
 	uint32_t n_adopted;
 	/* container at which the next rebalancing continues; 0: the first one */
