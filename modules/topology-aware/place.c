@@ -389,31 +389,24 @@ static int32_t find_pool(struct placing *l)
 static struct grant *make_grant(const struct placing *l)
 {
 	const struct request *r = l->r;
-	int32_t e = 0;
-	struct grant *g = grant_new(l->inst, &r->info);
+	struct grant *g = grant_new(l->inst, r, l->pool, rp_ids_of(&l->exclusive), r->hints);
 	if (!g)
 		return NULL;
-	g->pool = l->pool;
-	g->type = (uint8_t)l->type;
-	g->exclusive = cpus_new(rp_ids_of(&l->exclusive), &e);
-	g->portion = l->type == GRANT_PRESERVE ? 0 : r->fraction;
-	g->shares_mcpu = g->portion ? g->portion : 1000 * (int64_t)cpus_count(g->exclusive);
-	g->flags = (uint16_t)(l->flags | GRANT_MEMORY | (r->hide_threads ? GRANT_HIDE_THREADS : 0) |
-			      (r->mem_preserve ? GRANT_PRESERVE_MEM : 0) |
-			      (r->cold_ms ? GRANT_COLD : 0));
-	if (l->type == GRANT_NORMAL && !g->portion && !g->exclusive)
-		g->flags |= GRANT_ZERO;
-	g->mem_types = l->offer.request.types;
-	g->mem_size = r->mem_size;
-	g->cold_ms = r->cold_ms;
-	g->needs = r->needs;
-	g->hints = hints_ref(r->hints);
-	if (g->exclusive) {
-		g->class = r->class;
-		g->irq = irq_ask_ref(r->irq);
-	}
+	int64_t portion = l->type == GRANT_PRESERVE ? 0 : r->fraction;
+	bool zero = l->type == GRANT_NORMAL && !portion && !g->exclusive;
+	g->facts = (struct grant_facts){
+		.type = l->type,
+		.flags = l->flags | GRANT_MEMORY | (r->hide_threads ? GRANT_HIDE_THREADS : 0) |
+			 (r->mem_preserve ? GRANT_PRESERVE_MEM : 0) |
+			 (r->cold_ms ? GRANT_COLD : 0) | (zero ? GRANT_ZERO : 0),
+		.mem_types = l->offer.request.types,
+		.portion = portion,
+		.shares_mcpu = portion ? portion : 1000 * (int64_t)cpus_count(g->exclusive),
+		.mem_size = r->mem_size,
+		.needs = r->needs,
+		.cold_ms = r->cold_ms};
 	g->reason = l->reason ? strdup(l->reason) : NULL;
-	return e || (l->reason && !g->reason) ? grant_free(g) : g;
+	return l->reason && !g->reason ? grant_free(g) : g;
 }
 
 static int32_t place_commit(const struct placing *l, struct grant **ret)

@@ -71,20 +71,25 @@ const uint32_t *ledger_of_namespace(const struct rp_instance *inst, const char *
 
 /* ---- grants ---------------------------------------------------------------------------------- */
 
-struct grant *grant_new(struct rp_instance *inst, const struct rp_ctr_info *info)
+struct grant *grant_new(struct rp_instance *inst, const struct request *r, uint32_t pool,
+			struct rp_ids exclusive, struct hints *hints)
 {
+	int32_t e = 0;
 	struct grant *g = calloc(1, sizeof *g);
 	if (!g)
 		return NULL;
-	g->ctr = info->ctr;
-	g->pod = info->pod;
-	g->qos = (uint8_t)info->qos;
-	g->claim = info->flags & RP_CTR_CLAIM;
-	g->class = CPUCLASS_NONE;
+	g->ctr = r->info.ctr;
+	g->pod = r->info.pod;
+	g->pool = pool;
+	g->claim = r->info.flags & RP_CTR_CLAIM;
+	g->exclusive = cpus_new(exclusive, &e);
+	g->class = g->exclusive ? r->class : CPUCLASS_NONE;
+	g->irq = g->exclusive ? irq_ask_ref(r->irq) : NULL;
+	g->hints = hints_ref(hints);
 	if (!inst->plan->settings.colocate_namespaces)
-		return g;
-	g->space = space_use(inst, info->pod_namespace);
-	return g->space ? g : grant_free(g);
+		return e ? grant_free(g) : g;
+	g->space = space_use(inst, r->info.pod_namespace);
+	return e || !g->space ? grant_free(g) : g;
 }
 
 struct grant *grant_copy(const struct grant *from)

@@ -51,31 +51,42 @@ struct needs {
 	int64_t cpu_request, cpu_limit, mem_request, mem_limit;
 };
 
+/* The members of a grant that its record saves, in their layout there. */
+#define GRANT_FACTS_MEMBERS                                                                        \
+	uint32_t version; /* version of the record; unused in a grant */                           \
+	uint32_t type; /* a value of enum grant_type */                                            \
+	uint32_t flags; /* properties of the grant, GRANT_… */                                   \
+	uint32_t mem_types;                                                                        \
+	int64_t portion; /* milli-CPU of shared or reserved CPUs */                                \
+	int64_t shares_mcpu; /* milli-CPU from which cpu.shares are computed */                    \
+	int64_t mem_size;                                                                          \
+	struct needs needs;                                                                        \
+	uint64_t cold_ms; /* duration of the cold start */                                         \
+	uint64_t cold_until /* its end by the host's clock; 0: not started */
+struct grant_facts {
+	GRANT_FACTS_MEMBERS;
+};
+#define GRANT_FACTS                                                                                \
+	union {                                                                                    \
+		struct grant_facts facts;                                                          \
+		struct {                                                                           \
+			GRANT_FACTS_MEMBERS;                                                       \
+		};                                                                                 \
+	}
+
 /*
  * Grant: the CPUs and memory of one container. Only the links of a grant in the ledger change; any
  * other change replaces the grant by another one.
  */
 struct grant {
+	GRANT_FACTS;
 	rp_ctr ctr;
 	rp_pod pod;
 	uint32_t pool;
-	uint8_t type; /* a value of enum grant_type */
-	uint8_t qos;
-	uint16_t flags; /* properties of the grant, GRANT_… */
+	uint32_t class; /* CPU class of the exclusive CPUs, or CPUCLASS_NONE */
 	struct cpus *exclusive;
-	int64_t portion; /* milli-CPU of shared or reserved CPUs */
 	struct hints *hints;
 	bool claim; /* the container is a claim, which stays in its place */
-	int64_t shares_mcpu; /* milli-CPU from which cpu.shares are computed */
-	uint32_t mem_types;
-	uint32_t class; /* CPU class of the exclusive CPUs, or CPUCLASS_NONE */
-	int64_t mem_size;
-	/*
-	 * cold_ms: duration of the cold start; cold_until: its end by the host's clock, 0: not
-	 * started
-	 */
-	uint64_t cold_ms, cold_until;
-	struct needs needs;
 	struct irq_ask *irq;
 	char *reason; /* reason of GRANT_MISPLACED or GRANT_OVERFLOW; otherwise NULL */
 	/* Links of the ledger. */
@@ -122,6 +133,7 @@ struct ledger {
 };
 
 struct rp_instance;
+struct request;
 
 /* Reserves memory for n more log entries. After that n additions and removals cannot fail. */
 int32_t ledger_reserve(struct rp_instance *inst, uint32_t n);
@@ -150,8 +162,9 @@ struct grant *ledger_of_pod(const struct rp_instance *inst, rp_pod pod);
  * places namespaces near each other. */
 const uint32_t *ledger_of_namespace(const struct rp_instance *inst, const char *name);
 
-/* Allocates a grant that is not in the ledger; NULL: out of memory. */
-struct grant *grant_new(struct rp_instance *inst, const struct rp_ctr_info *info);
+/* Allocates a grant without facts that is not in the ledger; NULL: out of memory. */
+struct grant *grant_new(struct rp_instance *inst, const struct request *r, uint32_t pool,
+			struct rp_ids exclusive, struct hints *hints);
 struct grant *grant_copy(const struct grant *g);
 struct grant *grant_free(struct grant *g); /* accepts NULL; returns NULL */
 /* Returns the CPUs of a grant in milli-CPU. */

@@ -16,7 +16,7 @@ static bool add_granted(const struct rp_instance *inst, const struct request *r,
 	for (; g; g = g->pod_next) {
 		if (g->ctr == r->info.ctr || g->type != GRANT_NORMAL)
 			continue;
-		if (g->pool > pool || g->pool < inst->plan->pools[pool].first)
+		if (!pool_is_within(inst->plan, g->pool, pool))
 			return false;
 		*cpu += grant_size(g);
 		*mem += g->mem_size;

@@ -23,11 +23,6 @@ static int64_t request_size(const struct request *r)
 	return 1000 * r->full + r->fraction;
 }
 
-static bool is_within(const struct rp_plan *p, uint32_t pool, uint32_t unit)
-{
-	return pool <= unit && pool >= p->pools[unit].first;
-}
-
 static bool is_unit(const struct rp_plan *p, uint32_t pool)
 {
 	uint32_t parent = p->pools[pool].parent;
@@ -140,7 +135,7 @@ static int32_t place_within(struct rp_instance *inst, struct request *r, uint32_
 	e = place(inst, r, ret);
 	if (e)
 		return e;
-	return is_within(p, (*ret)->pool, unit) && inst->n_moved == n_moved ? 0 : -RP_ENOSPC;
+	return pool_is_within(p, (*ret)->pool, unit) && inst->n_moved == n_moved ? 0 : -RP_ENOSPC;
 }
 
 /*

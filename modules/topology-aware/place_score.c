@@ -99,13 +99,6 @@ static bool is_preferred(struct rp_instance *inst, const struct request *r, uint
 	return classes_narrow(inst, r, &from);
 }
 
-/* Returns true if a pool is `above` or one of its descendants; above: NO_POOL for the whole
- * tree. */
-static bool pool_is_within(const struct rp_plan *p, uint32_t pool, uint32_t above)
-{
-	return above == NO_POOL || (pool <= above && pool >= p->pools[above].first);
-}
-
 void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, struct score *ret)
 {
 	const struct rp_plan *p = inst->plan;
@@ -116,7 +109,8 @@ void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, 
 	bool sliced = r->full && !(r->isolate && ret->isolated >= 0);
 	ret->shared = p->room[id] - (sliced ? 1000 * r->full : 0) - part;
 	char why[PLACE_WHY_MAX];
-	ret->unusable = !ret->memory->offers || !pool_is_within(p, id, r->pod_pool) ||
+	ret->unusable = !ret->memory->offers ||
+			(r->pod_pool != NO_POOL && !pool_is_within(p, id, r->pod_pool)) ||
 			!memory_has_huge(inst, r, tree_memory(pool, r->mem_types), why) ||
 			(r->zero && !pool->n_sharable) || (sliced && ledger_drains(p, id, r->full));
 	if (sliced) {

@@ -145,3 +145,9 @@ static inline struct rp_ids plan_ids(const struct rp_plan *p, const uint64_t *se
 {
 	return (struct rp_ids){set, p->n_words, 0};
 }
+
+/* Returns true if a pool is `above` or one of its descendants. */
+static inline bool pool_is_within(const struct rp_plan *p, uint32_t pool, uint32_t above)
+{
+	return pool <= above && pool >= p->pools[above].first;
+}

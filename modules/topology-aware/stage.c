@@ -294,20 +294,12 @@ void record_make(struct rp_instance *inst, const struct grant *g, struct record_
 	(void)memalloc_zone(p->mem, g->ctr, &mask);
 	memalloc_ids(p->mem, mask, &zone);
 	struct kept head = {
-		.version = RECORD_VERSION,
-		.type = g->type,
-		.flags = g->flags,
-		.mem_types = g->mem_types,
-		.portion = g->portion,
-		.shares_mcpu = g->shares_mcpu,
-		.mem_size = g->mem_size,
-		.needs = g->needs,
-		.cold_ms = g->cold_ms,
-		.cold_until = g->cold_until,
+		.facts = g->facts,
 		.n_pool = (uint32_t)strlen(pool->name),
 		.n_zone = zone.nw,
 		.n_exclusive = g->exclusive ? g->exclusive->nw : 0,
 	};
+	head.version = RECORD_VERSION;
 	struct bytes b = BYTES_IN(ret->data);
 	(void)bytes_put(&b, &head, sizeof head);
 	(void)bytes_put(&b, pool->name, head.n_pool);

@@ -43,10 +43,7 @@ bool record_is_kept(struct rp_instance *inst, rp_ctr ctr, const struct record_by
  * and the topology hints follow.
  */
 struct kept {
-	uint32_t version, type, flags, mem_types;
-	int64_t portion, shares_mcpu, mem_size;
-	struct needs needs;
-	uint64_t cold_ms, cold_until;
+	GRANT_FACTS;
 	uint32_t n_pool; /* length of the name in bytes */
 	uint32_t n_zone, n_exclusive; /* lengths of the sets in words */
 	uint32_t n_hints;

@@ -99,7 +99,7 @@ static int32_t stage_cold_end(struct rp_instance *inst, rp_txn txn, struct grant
 	g = r ? NULL : stage_cold_replace(inst, g);
 	if (!g)
 		return r ? r : modhost_no_memory(h);
-	g->flags &= (uint16_t)~GRANT_COLD;
+	g->flags &= ~GRANT_COLD;
 	g->mem_types = types;
 	ledger_add(inst, g);
 	modhost_note(h, g->ctr, "the cold start has ended: it gets DRAM");

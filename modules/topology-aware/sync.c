@@ -58,28 +58,13 @@ static bool sort_fits(const struct request *r, const struct record *rec)
 static struct grant *grant_of(struct rp_instance *inst, const struct request *r,
 			      const struct record *rec)
 {
-	int32_t e = 0;
-	struct grant *g = grant_new(inst, &r->info);
+	struct grant *g = grant_new(inst, r, rec->pool, rp_ids_of(&rec->exclusive), rec->hints);
 	if (!g)
 		return NULL;
-	g->pool = rec->pool;
-	g->type = (uint8_t)rec->kept.type;
-	g->exclusive = cpus_new(rp_ids_of(&rec->exclusive), &e);
-	g->portion = rec->kept.portion;
-	g->shares_mcpu = rec->kept.shares_mcpu;
-	g->flags = (uint16_t)((rec->kept.flags & ~GRANT_HIDE_THREADS) |
-			      (r->hide_threads ? GRANT_HIDE_THREADS : 0));
-	g->mem_types = rec->kept.mem_types;
-	g->mem_size = rec->kept.mem_size;
-	g->cold_ms = rec->kept.cold_ms;
-	g->cold_until = rec->kept.cold_until;
-	g->needs = rec->kept.needs;
-	g->hints = hints_ref(rec->hints);
-	if (g->exclusive) {
-		g->class = r->class;
-		g->irq = irq_ask_ref(r->irq);
-	}
-	return e ? grant_free(g) : g;
+	g->facts = rec->kept.facts;
+	g->flags &= ~GRANT_HIDE_THREADS;
+	g->flags |= r->hide_threads ? GRANT_HIDE_THREADS : 0;
+	return g;
 }
 
 /*
@@ -406,7 +391,7 @@ static int32_t put_back(struct rp_instance *inst, const struct request *r, struc
 	struct memalloc_request req;
 	(void)memory_of(p, r, p->root, g->mem_size, zone, &req);
 	if (zone && memalloc_allocate(p->mem, &req, &zone))
-		g->flags &= (uint16_t)~GRANT_MEMORY;
+		g->flags &= ~GRANT_MEMORY;
 	ledger_add(inst, g);
 	return stage_note_moves(inst);
 }
