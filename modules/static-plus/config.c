@@ -30,17 +30,12 @@ void plan_fini(struct rp_plan *p)
 	cpualloc_free(p->alloc);
 }
 
-static rp_cfg config_at_one(const struct modhost *h, const struct rp_plan *p, const char *path)
-{
-	return section_get(h, p->section, path);
-}
-
 static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 {
-	int32_t r = amount_read(h, config_at_one(h, p, "availableResources.cpu"),
+	int32_t r = amount_read(h, section_get(h, p->section, "availableResources.cpu"),
 				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &p->available);
 	if (!r)
-		r = amount_read(h, config_at_one(h, p, "reservedResources.cpu"),
+		r = amount_read(h, section_get(h, p->section, "reservedResources.cpu"),
 				AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS, &p->reserve);
 	if (!r && !amount_count(&p->reserve))
 		return modhost_refuse(h, p->section,
@@ -59,7 +54,7 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p,
 		     rp_ids_of(&p->machine->online), &wrong, &awaited);
 	if (rp_ids_empty(rp_ids_of(&wrong)) || past->hotplug)
 		return 0;
-	return modhost_refuse(h, config_at_one(h, p, "reservedResources.cpu"),
+	return modhost_refuse(h, section_get(h, p->section, "reservedResources.cpu"),
 			      "part of the reserved CPUs are not available: %s",
 			      modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
 }
@@ -79,7 +74,7 @@ static int32_t reserve_count(const struct modhost *h, struct rp_plan *p,
 		rp_idset_add(&p->reserved, 0);
 	else if (cpualloc_allocate(p->alloc, &from, n_more, CPUALLOC_NORMAL, CPUALLOC_PLAIN,
 				   &p->reserved))
-		return modhost_refuse(h, config_at_one(h, p, "reservedResources.cpu"),
+		return modhost_refuse(h, section_get(h, p->section, "reservedResources.cpu"),
 				      "%u reserved CPUs requested, but only %u are available", n,
 				      rp_ids_count(rp_ids_of(&p->pool)));
 	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));

@@ -93,13 +93,19 @@ static int64_t look_at_shared(const struct rp_instance *inst, struct rp_idset *s
 	return 1000 * (int64_t)rp_ids_count(rp_ids_of(shared));
 }
 
-int32_t stage_last_sharer(struct rp_instance *inst, rp_txn txn, const struct wish *w)
+/* Adds a request to the sum, and stages the slice and the shared CPUs for it. */
+static int32_t stage_part(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, int64_t part,
+			  struct rp_ids slice)
 {
 	struct rp_idset shared, wide;
 	int64_t left = look_at_shared(inst, &shared, &wide) - inst->parts;
-	inst->parts += w->part;
-	return stage_sets(inst, txn, w->info->ctr, rp_ids_of(left > 0 ? &shared : &wide),
-			  rp_ids_none());
+	inst->parts += part;
+	return stage_sets(inst, txn, ctr, rp_ids_of(left > 0 ? &shared : &wide), slice);
+}
+
+int32_t stage_last_sharer(struct rp_instance *inst, rp_txn txn, const struct wish *w)
+{
+	return stage_part(inst, txn, w->info->ctr, w->part, rp_ids_none());
 }
 
 bool stage_forget_sharer(struct rp_instance *inst, const struct record *rec)
@@ -114,7 +120,7 @@ bool stage_forget_sharer(struct rp_instance *inst, const struct record *rec)
 static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			    const struct life_walk *w)
 {
-	struct rp_idset shared, wide, slice;
+	struct rp_idset shared, slice;
 	struct record rec;
 	if (!stage_read(inst, info->ctr, &rec))
 		return 0;
@@ -124,11 +130,8 @@ static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct r
 	}
 	if (!stage_shares(rec.kind))
 		return 0;
-	int64_t left = look_at_shared(inst, &shared, &wide) - inst->parts;
-	inst->parts += rec.part;
 	(void)owners_owned(&inst->owners, info->ctr, &slice);
-	return stage_sets(inst, txn, info->ctr, rp_ids_of(left > 0 ? &shared : &wide),
-			  rp_ids_of(&slice));
+	return stage_part(inst, txn, info->ctr, rec.part, rp_ids_of(&slice));
 }
 
 /*

@@ -59,30 +59,22 @@ static void take_threads(struct pick *k)
 		pick_unit(k, pick_ranked(k->m, MACHINE_CORE, i));
 }
 
-/*
- * Takes single threads of a cache's cores in the order of cores. broken: only of cores that are
- * partly in use.
- */
-static void take_cache_threads(struct pick *k, const struct machine_unit *cache, int broken)
-{
-	for (uint32_t i = 0; i < cache->n_cpus; i++) {
-		const struct machine_unit *core =
-			machine_unit_of(k->m, MACHINE_CORE, cache->cpus[i]);
-		if (core->cpus[0] == cache->cpus[i] && !(broken && pick_is_free(k, core)))
-			pick_unit(k, core);
-	}
-}
+/* The cores of a cache, in the order in which their CPUs are taken. */
+enum cache_pass { CACHE_WHOLE, CACHE_BROKEN, CACHE_ANY, N_CACHE_PASSES };
 
+/* Takes whole cores, then single threads: of cores that are partly in use, then of any. */
 static void take_from_cache(struct pick *k, const struct machine_unit *cache)
 {
-	for (uint32_t i = 0; i < cache->n_cpus && k->n; i++) {
-		const struct machine_unit *core =
-			machine_unit_of(k->m, MACHINE_CORE, cache->cpus[i]);
-		if (pick_is_free(k, core) && k->n >= core->n_cpus)
-			pick_unit(k, core);
+	for (int pass = CACHE_WHOLE; pass < N_CACHE_PASSES; pass++) {
+		for (uint32_t i = 0; i < cache->n_cpus && k->n; i++) {
+			const struct machine_unit *core =
+				machine_unit_of(k->m, MACHINE_CORE, cache->cpus[i]);
+			bool whole = pick_is_free(k, core) && k->n >= core->n_cpus;
+			if (pass == CACHE_WHOLE ? whole
+						: pass == CACHE_ANY || !pick_is_free(k, core))
+				pick_unit(k, core);
+		}
 	}
-	take_cache_threads(k, cache, 1);
-	take_cache_threads(k, cache, 0);
 }
 
 /*

@@ -38,26 +38,22 @@ int stage_is_ours(struct rp_instance *inst, rp_ctr ctr)
 
 /* ---- quota and memory ------------------------------------------------------------------------ */
 
-/* Restores the CPU quota that the kubelet sets for the container's limit. */
-static int32_t restore_quota(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
-{
-	const struct modhost *h = &inst->h;
-	int64_t quota = info->cpu_limit * (QUOTA_PERIOD_US / 1000);
-	if (info->cpu_limit <= 0)
-		quota = -1;
-	else if (quota < QUOTA_MIN_US)
-		quota = QUOTA_MIN_US;
-	int32_t r = h->cache->set_int(h->ctx, txn, info->ctr, RP_F_PERIOD, QUOTA_PERIOD_US);
-	return r ? r : h->cache->set_int(h->ctx, txn, info->ctr, RP_F_QUOTA, quota);
-}
-
+/* Removes the CPU quota, or restores the one that the kubelet sets for the container's limit. */
 static int32_t stage_quota(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			   int lift, uint32_t was)
 {
 	const struct modhost *h = &inst->h;
-	if (lift)
-		return h->cache->set_int(h->ctx, txn, info->ctr, RP_F_QUOTA, -1);
-	return was & RECORD_QUOTA ? restore_quota(inst, txn, info) : 0;
+	int64_t quota = info->cpu_limit * (QUOTA_PERIOD_US / 1000);
+	int32_t r = 0;
+	if (!lift && !(was & RECORD_QUOTA))
+		return 0;
+	if (lift || info->cpu_limit <= 0)
+		quota = -1;
+	else if (quota < QUOTA_MIN_US)
+		quota = QUOTA_MIN_US;
+	if (!lift)
+		r = h->cache->set_int(h->ctx, txn, info->ctr, RP_F_PERIOD, QUOTA_PERIOD_US);
+	return r ? r : h->cache->set_int(h->ctx, txn, info->ctr, RP_F_QUOTA, quota);
 }
 
 /* Fills in the memory nodes of a container with exclusive CPUs; empty: its memory is not pinned. */
@@ -83,17 +79,6 @@ static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct r
 
 /* ---- CPUs of a container --------------------------------------------------------------------- */
 
-/*
- * Returns the status text of a container that keeps exclusive CPUs which the configuration no
- * longer allows, or NULL.
- */
-static const char *blemish_of(const struct rp_instance *inst, struct rp_ids cpus)
-{
-	if (rp_ids_overlap(cpus, rp_ids_of(&inst->plan->reserved)))
-		return "some of its exclusive CPUs are now reserved";
-	return NULL;
-}
-
 int32_t stage_degraded(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *reason)
 {
 	return inst->h.cache->set_degraded(inst->h.ctx, txn, ctr, reason);
@@ -110,7 +95,10 @@ static int32_t stage_own(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	memory_of(inst, info, cpus, &nodes);
 	rec.flags = (lift ? RECORD_QUOTA : 0) | (group ? RECORD_GROUP : 0) |
 		    (rp_ids_empty(rp_ids_of(&nodes)) ? 0 : RECORD_MEMORY);
-	const char *blemish = blemish_of(inst, cpus);
+	/* The container keeps CPUs that the configuration no longer allows. */
+	const char *blemish = rp_ids_overlap(cpus, rp_ids_of(&inst->plan->reserved))
+				      ? "some of its exclusive CPUs are now reserved"
+				      : NULL;
 	if (blemish)
 		modhost_log(h, RP_LOG_WARNING, info->ctr, "%s", blemish);
 	int32_t r =

@@ -191,8 +191,8 @@ static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-/* Returns the devices for claims: of the CPUs that can become exclusive but the isolated ones, which
- * *cpus receives. */
+/* Returns the devices for claims. *cpus receives their CPUs: those that can become exclusive,
+ * without the isolated ones. */
 static struct node_devices static_devices(struct rp_instance *inst, struct rp_idset *cpus)
 {
 	plan_assignable(inst->plan, cpus);

@@ -68,18 +68,6 @@ static int32_t sync_follow_one(struct rp_instance *inst, rp_txn txn, const struc
 	return 0;
 }
 
-/* Stages a container on the CPUs that a scheduler chose, if its pod owns them. Returns true if so,
- * with the result in *ret. */
-static bool sync_stage_followed(struct rp_instance *inst, rp_txn txn,
-				const struct rp_ctr_info *info, int32_t *ret)
-{
-	struct rp_idset own;
-	if (!owners_owned(&inst->owners, pod_set_owner(info->pod), &own))
-		return false;
-	*ret = stage_followed(inst, txn, info, rp_ids_of(&own));
-	return true;
-}
-
 /*
  * Assigns exclusive CPUs to a waiting container. Returns 1 with the reason in p if too few are
  * free.
@@ -130,8 +118,8 @@ static int32_t stage_one(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	struct rp_idset own;
 	int32_t r = 0;
 	bool follows = place_follows(inst, info);
-	if (follows && sync_stage_followed(inst, txn, info, &r))
-		return r;
+	if (follows && owners_owned(&inst->owners, pod_set_owner(info->pod), &own))
+		return stage_followed(inst, txn, info, rp_ids_of(&own));
 	if (owners_owned(&inst->owners, info->ctr, &own)) {
 		if (!inst->synced && rp_ids_subset(rp_ids_of(&own), rp_ids_of(&s->kept)))
 			modhost_note(&inst->h, info->ctr, "keeps its exclusive CPUs");

@@ -286,7 +286,7 @@ static bool has_its_cpus(const struct request *r)
 	return had && had->type == r->type && had->needs.cpu_request == r->needs.cpu_request &&
 	       had->needs.cpu_limit == r->needs.cpu_limit &&
 	       cpus_count(had->exclusive) == r->full && had->portion == r->fraction &&
-	       !(had->flags & (GRANT_MISPLACED | GRANT_OVERFLOW | GRANT_ODD_SHARES));
+	       !(had->flags & GRANT_LACKS);
 }
 
 /* Chooses the pool with the best score. A sufficient pool_hint of the request takes precedence. */

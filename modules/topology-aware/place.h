@@ -185,7 +185,7 @@ void place_release(struct rp_instance *inst, struct grant *g);
 
 /* State to which a failed attempt returns. */
 struct place_mark {
-	uint32_t n_log, n_moved, n_noted; /* of the ledger, inst->moved and relief */
+	uint32_t n_log, n_moved, n_noted; /* lengths of the ledger's log, `moved` and relief */
 };
 struct place_mark place_mark(const struct rp_instance *inst);
 /* Begins the changes of memory that place_return() undoes; earlier ones become final. */

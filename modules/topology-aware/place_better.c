@@ -33,20 +33,11 @@ struct attempt {
 
 /* ---- comparison ------------------------------------------------------------------------------ */
 
-/*
- * Returns true if the container does not have what it requests, so that any sufficient place is
- * better.
- */
-static bool place_better_waits(const struct grant *g)
-{
-	return (g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED | GRANT_ODD_SHARES)) != 0;
-}
-
 static bool is_left_alone(const struct grant *g)
 {
 	return g->claim || g->type == GRANT_PRESERVE ||
 	       g->flags & (GRANT_PRESERVE_MEM | GRANT_COLD) ||
-	       (g->type == GRANT_RESERVED && !place_better_waits(g));
+	       (g->type == GRANT_RESERVED && !(g->flags & GRANT_LACKS));
 }
 
 /*
@@ -116,7 +107,7 @@ static bool place_better_look(struct attempt *a)
 		return false;
 	score_pools(inst, &a->r, &s);
 	a->pool = s.best.pool;
-	if (place_better_waits(a->old)) {
+	if (a->old->flags & GRANT_LACKS) {
 		a->rule = "it gets what it requests";
 		return score_sufficient(&a->r, &s.best);
 	}
@@ -176,7 +167,7 @@ static int32_t move_memory(struct attempt *a, struct grant **ret)
 static bool came_true(const struct attempt *a, const struct grant *g)
 {
 	return a->inst->n_moved == a->before.n_moved && g->pool == a->pool &&
-	       !place_better_waits(g);
+	       !(g->flags & GRANT_LACKS);
 }
 
 /*

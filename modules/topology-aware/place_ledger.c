@@ -124,8 +124,7 @@ struct grant *grant_free(struct grant *g)
 
 bool grant_is_fixed(const struct grant *g)
 {
-	const uint32_t odd = GRANT_OVERFLOW | GRANT_MISPLACED | GRANT_ODD_SHARES | GRANT_COLD |
-			     GRANT_PRESERVE_MEM;
+	const uint32_t odd = GRANT_LACKS | GRANT_COLD | GRANT_PRESERVE_MEM;
 	return g->claim || g->type != GRANT_NORMAL || g->flags & odd || g->hints || !grant_size(g);
 }
 
@@ -221,7 +220,7 @@ static void place_ledger_account(struct rp_instance *inst, const struct grant *g
 	for (uint32_t i = own->first; g->exclusive && i < g->pool; i++)
 		move_cpus(p, &p->pools[i], g->exclusive, take);
 	l->n_grants += (uint32_t)sign;
-	if (g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
+	if (g->flags & GRANT_WAITS)
 		l->n_waiting += (uint32_t)sign;
 	if (g->flags & GRANT_COLD)
 		l->n_cold += (uint32_t)sign;

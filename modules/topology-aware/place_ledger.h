@@ -43,6 +43,9 @@ struct hints {
 #define GRANT_MISPLACED 0x20u /* could not be placed as requested */
 #define GRANT_COLD 0x40u /* cold start: no DRAM yet */
 #define GRANT_ODD_SHARES 0x80u /* CPU shares are not derived from the granted CPUs */
+/* The container waits for CPUs that become free, or lacks a part of what it requests. */
+#define GRANT_WAITS (GRANT_OVERFLOW | GRANT_MISPLACED)
+#define GRANT_LACKS (GRANT_WAITS | GRANT_ODD_SHARES)
 
 struct irq_ask;
 
@@ -62,7 +65,7 @@ struct needs {
 	int64_t mem_size;                                                                          \
 	struct needs needs;                                                                        \
 	uint64_t cold_ms; /* duration of the cold start */                                         \
-	uint64_t cold_until /* its end by the host's clock; 0: not started */
+	uint64_t cold_until /* end of the cold start by the host's clock; 0: not started */
 struct grant_facts {
 	GRANT_FACTS_MEMBERS;
 };
@@ -125,7 +128,7 @@ struct ledger {
 	struct table spaces; /* struct space, by hash */
 	struct ledger_size *sizes; /* n_grants of them, in any order */
 	uint32_t cap_sizes;
-	uint32_t n_grants, n_waiting; /* n_waiting: grants with GRANT_OVERFLOW or GRANT_MISPLACED */
+	uint32_t n_grants, n_waiting; /* n_waiting: grants with GRANT_WAITS */
 	uint32_t n_cold;
 	struct ledger_entry *log;
 	uint32_t n_log, cap_log;

@@ -45,7 +45,7 @@ static bool cpus_fit(const struct rp_plan *p, const struct record *rec)
  */
 static bool sort_fits(const struct request *r, const struct record *rec)
 {
-	if (rec->kept.flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
+	if (rec->kept.flags & GRANT_WAITS)
 		return false;
 	return (r->type == GRANT_PRESERVE) == (rec->kept.type == GRANT_PRESERVE) &&
 	       r->mem_preserve == ((rec->kept.flags & GRANT_PRESERVE_MEM) != 0);
@@ -433,7 +433,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 	int32_t n = ctr_list(&inst->h, &inst->order, RP_ORDER_SYNC), r = n < 0 ? n : 0;
 	for (int32_t i = 0; !r && i < n; i++) {
 		struct grant *g = ledger_find(inst, inst->order.ctrs[i]);
-		if (g && g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
+		if (g && g->flags & GRANT_WAITS)
 			r = sync_do_retry(inst, txn, g);
 	}
 	return r;
