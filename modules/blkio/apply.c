@@ -144,6 +144,28 @@ static const char *line_of(const char *text, uint32_t major, uint32_t minor)
 	return NULL;
 }
 
+/* Goes to the next line of a file that begins with a device. Returns false at the end. */
+static bool next_device(const char **text, uint32_t *major, uint32_t *minor)
+{
+	while (**text) {
+		const char *line = *text;
+		*text += strcspn(*text, "\n");
+		*text += **text == '\n';
+		if (take_device(&line, major, minor))
+			return true;
+	}
+	return false;
+}
+
+/* Returns the number in the line of a device, or the fallback. */
+static uint64_t number_of(const char *text, const struct want *w, uint64_t fallback)
+{
+	const char *line = line_of(text, w->major, w->minor);
+	if (line)
+		(void)ctl_number(line, 10, &fallback, &line);
+	return fallback;
+}
+
 static const struct want *apply_wanted(const struct apply *a, uint32_t major, uint32_t minor)
 {
 	for (uint32_t i = 0; i < a->n_want; i++)
@@ -228,13 +250,9 @@ static void apply_max(struct apply *a)
 		}
 		return;
 	}
-	for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
-		struct want gone = none;
-		const char *line = at;
-		const struct want *w;
-		if (!take_device(&line, &gone.major, &gone.minor))
-			continue;
-		w = apply_wanted(a, gone.major, gone.minor);
+	struct want gone = none;
+	for (const char *at = text; next_device(&at, &gone.major, &gone.minor);) {
+		const struct want *w = apply_wanted(a, gone.major, gone.minor);
 		if (!w || !has_rates(w))
 			put_max(a, &gone);
 	}
@@ -286,11 +304,8 @@ static void apply_default(struct apply *a, const struct weight_files *f, const c
 
 static void apply_device_weights(struct apply *a, const struct weight_files *f, const char *text)
 {
-	for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
-		const char *line = at;
-		uint32_t major, minor;
-		if (!take_device(&line, &major, &minor))
-			continue;
+	uint32_t major, minor;
+	for (const char *at = text; next_device(&at, &major, &minor);) {
 		const struct want *w = apply_wanted(a, major, minor);
 		if (!w || !w->weight)
 			(void)apply_do_put(a, f->devices, "%u:%u %s", major, minor,
@@ -298,12 +313,9 @@ static void apply_device_weights(struct apply *a, const struct weight_files *f, 
 	}
 	for (uint32_t i = 0; i < a->n_want; i++) {
 		const struct want *w = &a->want[i];
-		const char *line = line_of(text, w->major, w->minor);
-		uint64_t is = 0;
-		if (line)
-			(void)ctl_number(line, 10, &is, &line);
 		/* a disk whose scheduler has no weights was noted before */
-		if (w->weight && (w->weighs || f->wide) && is != apply_scaled(f, w->weight))
+		if (w->weight && (w->weighs || f->wide) &&
+		    number_of(text, w, 0) != apply_scaled(f, w->weight))
 			(void)apply_do_put(a, f->devices, "%u:%u %u", w->major, w->minor,
 					   apply_scaled(f, w->weight));
 	}
@@ -357,29 +369,24 @@ static void apply_throttle(struct apply *a, enum blkio_rate rate)
 	static const char *const files[] = {
 		"blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device",
 		"blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device"};
-	char *text = NULL;
-	int32_t r = read_own(a, files[rate], &text);
-	for (const char *at = r < 0 ? "" : text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
-		const char *line = at;
-		uint32_t major, minor;
-		if (!take_device(&line, &major, &minor))
-			continue;
+	char *own = NULL;
+	int32_t r = read_own(a, files[rate], &own);
+	const char *text = r < 0 ? "" : own;
+	uint32_t major, minor;
+	for (const char *at = text; next_device(&at, &major, &minor);) {
 		const struct want *w = apply_wanted(a, major, minor);
 		if (!w || w->rate[rate] == BLKIO_NOT_SET)
 			(void)apply_do_put(a, files[rate], "%u:%u 0", major, minor);
 	}
 	for (uint32_t i = 0; i < a->n_want; i++) {
 		const struct want *w = &a->want[i];
-		const char *line = line_of(text, w->major, w->minor);
-		uint64_t is = BLKIO_NOT_SET;
-		if (line)
-			(void)ctl_number(line, 10, &is, &line);
-		if (w->rate[rate] != BLKIO_NOT_SET && is != w->rate[rate])
+		if (w->rate[rate] != BLKIO_NOT_SET &&
+		    number_of(text, w, BLKIO_NOT_SET) != w->rate[rate])
 			(void)apply_do_put(a, files[rate], "%u:%u %llu", w->major, w->minor,
 					   (unsigned long long)w->rate[rate]);
 	}
 	if (r >= 0)
-		free(text);
+		free(own);
 }
 
 /* ---- entry point ----------------------------------------------------------------------------- */

@@ -11,11 +11,6 @@ static double answer_number(const struct modhost *h, const struct rp_question *q
 	return h->config->number(h->ctx, q->input(q->ctx, path), 0);
 }
 
-static int64_t cpu_of(const struct modhost *h, rp_cfg map, const char *key)
-{
-	return h->config->value(h->ctx, section_get(h, map, key), RP_T_CPU, 0);
-}
-
 static void answer_node(const struct modhost *h, const struct rp_question *q,
 			const struct rp_answer *a)
 {
@@ -27,9 +22,9 @@ static void answer_node(const struct modhost *h, const struct rp_question *q,
 		rp_cfg pod = h->config->item(h->ctx, pods, i);
 		uint32_t qos = koord_qos_of(section_text(h, pod, "qos", ""));
 		bool owns = qos == RP_KOORD_LSE || qos == RP_KOORD_LSR;
-		shared -= owns ? cpu_of(h, pod, "request") : 0;
+		shared -= owns ? section_value(h, pod, "request", RP_T_CPU, 0) : 0;
 		if (used != RP_NOT_SET && (owns || qos == RP_KOORD_BE))
-			used -= cpu_of(h, pod, "used");
+			used -= section_value(h, pod, "used", RP_T_CPU, 0);
 	}
 	a->result(a->ctx, "state",
 		  burst_node_names[burst_node_state(
@@ -73,7 +68,7 @@ static void answer_savings(const struct modhost *h, const struct rp_question *q,
 static int32_t answer_answer(struct rp_instance *inst, const struct rp_question *q,
 			     const struct rp_answer *a)
 {
-	const struct modhost *h = burst_host(inst);
+	const struct modhost *h = koord_host(inst);
 	if (strcmp(q->kind, "burst-quota") == 0)
 		return answer_quota(h, q, a);
 	if (strcmp(q->kind, "burst-node-state") == 0)

@@ -52,11 +52,6 @@ struct look {
 	int64_t busy_us;
 };
 
-const struct modhost *burst_host(const struct rp_instance *inst)
-{
-	return &inst->h;
-}
-
 /* ---- configuration --------------------------------------------------------------------------- */
 
 /* Reads the keys of the section or of the annotation; absent keys keep their value. */

@@ -60,8 +60,6 @@ void burst_savings_begin(struct burst_savings *s, int64_t period_s, int64_t max_
 bool burst_savings_put(struct burst_savings *s, int64_t usage_percent, int64_t elapsed_s);
 
 extern const struct rp_decision burst_decision;
-/* Returns the host of an instance, for decisions. */
-const struct modhost *burst_host(const struct rp_instance *inst);
 
 /* ---- [worker] -------------------------------------------------------------------------------- */
 

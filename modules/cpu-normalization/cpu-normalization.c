@@ -49,8 +49,7 @@ static int32_t is_enabled(const struct rp_instance *inst, bool *ret)
 {
 	const struct modhost *h = &inst->h;
 	const char *label = h->noderes->label(h->ctx, ENABLED_KEY);
-	rp_cfg at = section_get(h, inst->plan->section, "enable");
-	*ret = h->config->value(h->ctx, at, RP_T_BOOL, 0) != 0;
+	*ret = section_bool(h, inst->plan->section, "enable", false);
 	if (!label)
 		return 0;
 	*ret = strcmp(label, "true") == 0;

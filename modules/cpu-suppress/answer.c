@@ -9,20 +9,14 @@
 
 #define GIVEN_CPUS_MAX 1024u
 
-static int64_t cpu_of(const struct modhost *h, rp_cfg map, const char *key)
-{
-	return h->config->value(h->ctx, section_get(h, map, key), RP_T_CPU, 0);
-}
-
 /* Adds up the usage of a list, and of its members that are not BE. */
 static void answer_sum(const struct modhost *h, rp_cfg list, int64_t *ret_all, int64_t *ret_kept)
 {
 	for (uint32_t i = 0; i < h->config->count(h->ctx, list); i++) {
 		rp_cfg one = h->config->item(h->ctx, list, i);
-		rp_cfg qos = section_get(h, one, "qos");
-		int64_t used = cpu_of(h, one, "used");
+		int64_t used = section_value(h, one, "used", RP_T_CPU, 0);
 		*ret_all += used;
-		if (koord_qos_of(h->config->text(h->ctx, qos, "")) != RP_KOORD_BE)
+		if (koord_qos_of(section_text(h, one, "qos", "")) != RP_KOORD_BE)
 			*ret_kept += used;
 	}
 }
@@ -87,7 +81,7 @@ static int32_t answer_cpus(const struct modhost *h, const struct rp_question *q,
 static int32_t answer_do_answer(struct rp_instance *inst, const struct rp_question *q,
 				const struct rp_answer *a)
 {
-	const struct modhost *h = suppress_host(inst);
+	const struct modhost *h = koord_host(inst);
 	if (strcmp(q->kind, "cpu-suppress-cpuset") == 0)
 		return answer_cpus(h, q, a);
 	if (strcmp(q->kind, "cpu-suppress") == 0)

@@ -49,28 +49,16 @@ struct round {
 	char free_value[VALUE_MAX]; /* value of the file without suppression */
 };
 
-const struct modhost *suppress_host(const struct rp_instance *inst)
-{
-	return &inst->h;
-}
-
 /* ---- configuration --------------------------------------------------------------------------- */
-
-static int64_t cpu_suppress_value(const struct modhost *h, rp_cfg cfg, const char *key,
-				  uint32_t type, int64_t fallback)
-{
-	return h->config->value(h->ctx, section_get(h, cfg, key), type, fallback);
-}
 
 static int32_t suppress_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *p)
 {
 	const struct modhost *h = &inst->h;
 	rp_cfg cpus = section_get(h, cfg, "reservedCPUs");
 	p->by_quota = strcmp(section_text(h, cfg, "cpuSuppressPolicy", "cpuset"), "cfsQuota") == 0;
-	p->threshold_percent =
-		cpu_suppress_value(h, cfg, "cpuSuppressThresholdPercent", RP_T_INT, 65);
-	p->min_percent = cpu_suppress_value(h, cfg, "cpuSuppressMinPercent", RP_T_INT, RP_NOT_SET);
-	p->reserved = cpu_suppress_value(h, cfg, "reserved", RP_T_CPU, 0);
+	p->threshold_percent = section_value(h, cfg, "cpuSuppressThresholdPercent", RP_T_INT, 65);
+	p->min_percent = section_value(h, cfg, "cpuSuppressMinPercent", RP_T_INT, RP_NOT_SET);
+	p->reserved = section_value(h, cfg, "reserved", RP_T_CPU, 0);
 	int32_t r = koord_interval(h, cfg, &p->interval_ms);
 	if (rp_idset_parse(&p->reserved_cpus, h->config->text(h->ctx, cpus, ""), RP_CPUS_MAX))
 		r = modhost_refuse(h, cpus, "expected a list of CPUs");

@@ -52,5 +52,3 @@ bool suppress_cpus(const struct suppress_cpu *list, uint32_t n, const struct sup
 int64_t suppress_quota(int64_t ceiling, int64_t capacity, int64_t current);
 
 extern const struct rp_decision suppress_decision;
-/* Returns the host of an instance; for callbacks of suppress_decision. */
-const struct modhost *suppress_host(const struct rp_instance *inst);

@@ -160,15 +160,14 @@ static bool take_class(struct rp_instance *inst, rp_ctr ctr)
 	const struct modhost *h = &inst->h;
 	const char *source;
 	const char *class = ctl_class_of(h, ctr, RP_F_CPU_CLASS, CLASS_KEY, &source);
-	if (!class || !*class) {
-		bool had = class_entry(inst, ctr) != NULL;
-		ctl_table_del(inst->table, ctr);
-		return had;
-	}
-	if (cpuclass_find(&inst->plan->defs, class) == CPUCLASS_NONE) {
+	bool none = !class || !*class;
+	bool unknown = !none && cpuclass_find(&inst->plan->defs, class) == CPUCLASS_NONE;
+	if (unknown) {
 		char why[2 * CTL_CLASS_MAX];
 		(void)snprintf(why, sizeof why, "unknown CPU class %.*s", CTL_CLASS_MAX, class);
 		h->work->report(h->ctx, ctr, RP_APPLY_FAILED, why);
+	}
+	if (none || unknown) {
 		bool had = class_entry(inst, ctr) != NULL;
 		ctl_table_del(inst->table, ctr);
 		return had;
@@ -212,14 +211,24 @@ static void cpu_gone(struct rp_instance *inst, rp_ctr ctr)
 	give_out(inst);
 }
 
+/* Configures classes for the online CPUs, which are stored. Returns false, and logs why, without
+ * memory. */
+static bool cpu_configure(struct rp_instance *inst, const struct cpuclass_defs *defs,
+			  struct rp_idset *ret_online)
+{
+	modhost_set(&inst->h, RP_CPUS_ONLINE, ret_online);
+	bool failed = cpuclass_configure(inst->classes, defs, rp_ids_of(ret_online));
+	if (failed)
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be %s",
+			    defs->n ? "configured" : "removed");
+	return !failed;
+}
+
 static void cpu_sync(struct rp_instance *inst)
 {
 	struct rp_idset online;
-	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
-	if (cpuclass_configure(inst->classes, &inst->plan->defs, rp_ids_of(&online))) {
-		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be configured");
+	if (!cpu_configure(inst, &inst->plan->defs, &online))
 		return;
-	}
 	ctl_life_apply_all(inst);
 	give_out(inst);
 }
@@ -229,9 +238,7 @@ static void put_all_back(struct rp_instance *inst)
 {
 	static const struct cpuclass_defs none;
 	struct rp_idset online;
-	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
-	if (cpuclass_configure(inst->classes, &none, rp_ids_of(&online)))
-		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be removed");
+	(void)cpu_configure(inst, &none, &online);
 	cpuclass_use(inst->classes, CPUCLASS_NONE, rp_ids_of(&online));
 	cpuclass_commit(inst->classes);
 }
@@ -239,11 +246,9 @@ static void put_all_back(struct rp_instance *inst)
 static void cpu_commit(struct rp_instance *inst, const struct rp_plan *former)
 {
 	struct rp_idset online;
-	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
-	if (inst->plan->enable &&
-	    cpuclass_configure(inst->classes, &inst->plan->defs, rp_ids_of(&online)))
-		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be configured");
-	else if (!inst->plan->enable && former && former->enable)
+	if (inst->plan->enable)
+		(void)cpu_configure(inst, &inst->plan->defs, &online);
+	else if (former && former->enable)
 		put_all_back(inst);
 }
 

@@ -46,59 +46,33 @@ static const struct rp_key keys[] = {
 
 const struct rp_schema cpuset_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
-static rp_cfg config_at(const struct modhost *h, const struct rp_plan *p, const char *path)
+static int32_t read_settings(const struct modhost *h, rp_cfg s, struct rp_plan *p)
 {
-	return section_get(h, p->section, path);
-}
-
-static bool config_flag(const struct modhost *h, const struct rp_plan *p, const char *key,
-			int fallback)
-{
-	return h->config->value(h->ctx, config_at(h, p, key), RP_T_BOOL, fallback) != 0;
-}
-
-static int64_t config_duration(const struct modhost *h, const struct rp_plan *p, const char *key,
-			       int64_t fallback_ms)
-{
-	return h->config->value(h->ctx, config_at(h, p, key), RP_T_DURATION, fallback_ms);
-}
-
-static const char *config_do_text(const struct modhost *h, const struct rp_plan *p, const char *key,
-				  const char *fallback)
-{
-	return h->config->text(h->ctx, config_at(h, p, key), fallback);
-}
-
-static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
-{
-	p->named_key = config_do_text(h, p, "coreIdsAnnotation", "weka.io/cores-ids");
-	p->forbidden_key =
-		config_do_text(h, p, "forbidCoreIdsAnnotation", "weka.io/forbid-core-ids");
-	p->min_shared = h->config->value(h->ctx, config_at(h, p, "minSharedCPUs"), RP_T_INT,
-					 MIN_SHARED_DEFAULT);
-	p->pin_memory = config_flag(h, p, "pinMemory", 1);
-	p->by_qos = config_flag(h, p, "classifyByQoS", 0);
-	p->numa_aware = config_flag(h, p, "numaAware", !config_flag(h, p, "parity", 0));
-	relief_read(h, p->section, config_flag(h, p, "parity", 0), &p->relief);
+	p->named_key = section_text(h, s, "coreIdsAnnotation", "weka.io/cores-ids");
+	p->forbidden_key = section_text(h, s, "forbidCoreIdsAnnotation", "weka.io/forbid-core-ids");
+	p->min_shared = section_int(h, s, "minSharedCPUs", MIN_SHARED_DEFAULT);
+	p->pin_memory = section_bool(h, s, "pinMemory", true);
+	p->by_qos = section_bool(h, s, "classifyByQoS", false);
+	p->numa_aware = section_bool(h, s, "numaAware", !section_bool(h, s, "parity", false));
+	relief_read(h, s, section_bool(h, s, "parity", false), &p->relief);
 	if (!p->numa_aware)
 		p->relief.moves = 0;
-	p->shared_cache = config_flag(h, p, "preferSharedCache", 0);
-	p->needs_memory =
-		strcmp(config_do_text(h, p, "integerNeeds", "cpu-and-memory"), "cpu") != 0;
-	if (p->min_shared == 0 && !config_flag(h, p, "sharedOverlap", 0))
+	p->shared_cache = section_bool(h, s, "preferSharedCache", false);
+	p->needs_memory = strcmp(section_text(h, s, "integerNeeds", "cpu-and-memory"), "cpu") != 0;
+	if (p->min_shared == 0 && !section_bool(h, s, "sharedOverlap", false))
 		return modhost_refuse(
-			h, config_at(h, p, "minSharedCPUs"),
+			h, section_get(h, s, "minSharedCPUs"),
 			"with 0, shared containers may run on exclusive CPUs of other containers: "
 			"also set sharedOverlap: true, or leave at least 1");
-	p->update_delay_ms = config_duration(h, p, "updateDelay", 500);
-	p->max_update_delay_ms = config_duration(h, p, "maxUpdateDelay", 2000);
+	p->update_delay_ms = section_value(h, s, "updateDelay", RP_T_DURATION, 500);
+	p->max_update_delay_ms = section_value(h, s, "maxUpdateDelay", RP_T_DURATION, 2000);
 	if (p->update_delay_ms > p->max_update_delay_ms || p->max_update_delay_ms > RP_WAIT_MAX_MS)
-		return modhost_refuse(h, config_at(h, p, "maxUpdateDelay"),
+		return modhost_refuse(h, section_get(h, s, "maxUpdateDelay"),
 				      "maxUpdateDelay is at least updateDelay, and at most "
 				      "%u ms",
 				      RP_WAIT_MAX_MS);
 	if (p->shared_cache && !p->numa_aware)
-		return modhost_refuse(h, config_at(h, p, "preferSharedCache"),
+		return modhost_refuse(h, section_get(h, s, "preferSharedCache"),
 				      "needs numaAware: true");
 	return 0;
 }
@@ -121,10 +95,10 @@ int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve
 {
 	const struct modhost *h = &inst->h;
 	p->section = section;
-	int32_t r = read_settings(h, p);
+	int32_t r = read_settings(h, section, p);
 	if (!r)
 		r = isolation_read(h, section, &p->isolation);
-	p->isolation.follow = config_flag(h, p, "followScheduler", 0);
+	p->isolation.follow = section_bool(h, section, "followScheduler", false);
 	p->isolation.follows = p->isolation.follow ? record_follows : NULL;
 	return r ? r : read_cpus(h, p, past);
 }

@@ -14,18 +14,13 @@ static int64_t lent_limit(const struct modhost *h, const struct rp_question *q)
 	return allocatable > 0 ? allocatable : 1;
 }
 
-static int64_t answer_figure(const struct modhost *h, rp_cfg map, const char *key)
-{
-	return section_int(h, map, key, 0);
-}
-
 static struct evict_be be_of(const struct modhost *h, const struct rp_question *q, const char *name)
 {
 	rp_cfg map = q->input(q->ctx, name);
-	struct evict_be be = {.count = answer_figure(h, map, "count"),
-			      .limit = answer_figure(h, map, "limit"),
-			      .used = answer_figure(h, map, "used"),
-			      .request = answer_figure(h, map, "request")};
+	struct evict_be be = {.count = section_int(h, map, "count", 0),
+			      .limit = section_int(h, map, "limit", 0),
+			      .used = section_int(h, map, "used", 0),
+			      .request = section_int(h, map, "request", 0)};
 	if (map &&
 	    strcmp(decide_in_text(h, q, "strategy.cpuEvictPolicy", ""), "evictByAllocatable") == 0)
 		be.limit = lent_limit(h, q);
@@ -71,10 +66,10 @@ static void answer_allocatable(const struct modhost *h, const struct rp_question
 	rp_cfg pods = q->input(q->ctx, "pods");
 	for (uint32_t i = 0; i < h->config->count(h->ctx, pods); i++) {
 		rp_cfg pod = h->config->item(h->ctx, pods, i);
-		int64_t priority = answer_figure(h, pod, "priority");
+		int64_t priority = section_int(h, pod, "priority", 0);
 		uint32_t c = evict_class(priority);
 		if (c < EVICT_LENT && priority <= most)
-			requests[c] += answer_figure(h, pod, "request");
+			requests[c] += section_int(h, pod, "request", 0);
 	}
 	for (uint32_t c = 0; c < EVICT_LENT; c++) {
 		int64_t release = evict_by_allocatable(

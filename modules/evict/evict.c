@@ -18,15 +18,9 @@ struct round {
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
-static int64_t evict_value(const struct modhost *h, rp_cfg cfg, const char *key, uint32_t type,
-			   int64_t fallback)
-{
-	return h->config->value(h->ctx, section_get(h, cfg, key), type, fallback);
-}
-
 static int64_t evict_percent(const struct modhost *h, rp_cfg cfg, const char *key)
 {
-	return evict_value(h, cfg, key, RP_T_INT, RP_NOT_SET);
+	return section_value(h, cfg, key, RP_T_INT, RP_NOT_SET);
 }
 
 static int32_t check_pair(const struct modhost *h, rp_cfg cfg, const char *lower_key,
@@ -65,13 +59,14 @@ static int32_t evict_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *
 	p->by_allocatable = strcmp(h->config->text(h->ctx, policy, ""), "evictByAllocatable") == 0;
 	p->be_lower = evict_percent(h, cfg, "cpuEvictBESatisfactionLowerPercent");
 	p->be_upper = evict_percent(h, cfg, "cpuEvictBESatisfactionUpperPercent");
-	p->be_usage = evict_value(h, cfg, "cpuEvictBEUsageThresholdPercent", RP_T_INT, 90);
-	p->be_window_s = evict_value(h, cfg, "cpuEvictTimeWindowSeconds", RP_T_INT, 1);
+	p->be_usage = section_value(h, cfg, "cpuEvictBEUsageThresholdPercent", RP_T_INT, 90);
+	p->be_window_s = section_value(h, cfg, "cpuEvictTimeWindowSeconds", RP_T_INT, 1);
 	p->priority_max = evict_percent(h, cfg, "evictEnabledPriorityThreshold");
 	p->lent_priority_max = evict_percent(h, cfg, "allocatableEvictPriorityThreshold");
-	p->cool_ms[RP_NR_CPU] = (uint64_t)evict_value(h, cfg, "cpuCoolTime", RP_T_DURATION, 20000);
+	p->cool_ms[RP_NR_CPU] =
+		(uint64_t)section_value(h, cfg, "cpuCoolTime", RP_T_DURATION, 20000);
 	p->cool_ms[RP_NR_MEMORY] =
-		(uint64_t)evict_value(h, cfg, "memoryCoolTime", RP_T_DURATION, 4000);
+		(uint64_t)section_value(h, cfg, "memoryCoolTime", RP_T_DURATION, 4000);
 	int32_t r = check_satisfaction(h, cfg, p);
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++) {
 		p->by_usage[k] = (struct evict_percents){evict_percent(h, cfg, usage[k][0]),

@@ -27,6 +27,13 @@ static inline int64_t section_int(const struct modhost *h, rp_cfg node, const ch
 	return h->config->value(h->ctx, section_get(h, node, path), RP_T_INT, fallback);
 }
 
+/* Returns the value of a type RP_T_… at a path, or the fallback. */
+static inline int64_t section_value(const struct modhost *h, rp_cfg node, const char *path,
+				    uint32_t type, int64_t fallback)
+{
+	return h->config->value(h->ctx, section_get(h, node, path), type, fallback);
+}
+
 /* Returns the text at a path, or the fallback. The text is valid as long as the section. */
 static inline const char *section_text(const struct modhost *h, rp_cfg node, const char *path,
 				       const char *fallback)

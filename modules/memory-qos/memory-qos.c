@@ -36,8 +36,8 @@ static int32_t memqos_plan(struct rp_instance *inst, rp_cfg cfg, struct rp_plan 
 	for (uint32_t i = 0; i < MEMQOS_CLASSES; i++)
 		read_rule(h, section_get(h, cfg, class_keys[i]), &p->rules[i]);
 	p->annotations = section_bool(h, cfg, "annotations", true);
-	p->allocatable = h->config->value(h->ctx, section_get(h, cfg, "allocatable"), RP_T_BYTES,
-					  (int64_t)h->topology->memory(h->ctx));
+	p->allocatable = section_value(h, cfg, "allocatable", RP_T_BYTES,
+				       (int64_t)h->topology->memory(h->ctx));
 	return 0;
 }
 

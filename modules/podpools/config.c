@@ -114,11 +114,6 @@ struct making {
 	bool lenient; /* pools get the CPUs that are online, and may have none */
 };
 
-static rp_cfg config_member(const struct modhost *h, rp_cfg at, const char *key)
-{
-	return section_get(h, at, key);
-}
-
 static bool is_built_in(const char *name)
 {
 	return strcmp(name, "reserved") == 0 || strcmp(name, "default") == 0;
@@ -128,32 +123,31 @@ static int32_t read_def(const struct making *m, rp_cfg at, struct def *ret)
 {
 	const struct modhost *h = m->h;
 	uint32_t n_free = rp_ids_count(rp_ids_of(&m->free));
-	const char *cpu = h->config->text(h->ctx, config_member(h, at, "cpu"), "");
-	const char *fill =
-		h->config->text(h->ctx, config_member(h, at, "fillOrder"), fill_names[0]);
+	const char *cpu = section_text(h, at, "cpu", "");
+	const char *fill = section_text(h, at, "fillOrder", fill_names[0]);
 	*ret = (struct def){.at = at, .n = 1};
-	ret->name = h->config->text(h->ctx, config_member(h, at, "name"), "");
-	ret->max_pods = h->config->value(h->ctx, config_member(h, at, "maxPods"), RP_T_INT, 0);
+	ret->name = section_text(h, at, "name", "");
+	ret->max_pods = section_int(h, at, "maxPods", 0);
 	for (unsigned i = 0; i < N_FILLS; i++)
 		if (strcasecmp(fill, fill_names[i]) == 0)
 			ret->fill = (enum fill_order)i;
 	if (!*ret->name || strlen(ret->name) > POOLS_NAME_MAX)
 		return modhost_refuse(h, at, "a pool has a name of 1 to %u bytes", POOLS_NAME_MAX);
 	bool built_in = is_built_in(ret->name);
-	if (built_in && !*cpu && !config_member(h, at, "instances"))
+	if (built_in && !*cpu && !section_get(h, at, "instances"))
 		return 0;
 	if (!*cpu)
 		return modhost_refuse(h, at, "missing CPUs in pool \"%s\"", ret->name);
 	ret->cpus = number_parse(cpu, RP_CPUS_MAX);
 	if (ret->cpus < 1)
-		return modhost_refuse(h, config_member(h, at, "cpu"),
+		return modhost_refuse(h, section_get(h, at, "cpu"),
 				      "invalid CPUs per pool: \"%.64s\", integer > 1 expected",
 				      cpu);
-	int32_t r = count_instances(h, config_member(h, at, "instances"), ret->cpus, n_free,
+	int32_t r = count_instances(h, section_get(h, at, "instances"), ret->cpus, n_free,
 				    m->lenient, &ret->n);
 	if (r || !built_in || ret->n == 1)
 		return r;
-	return modhost_refuse(h, config_member(h, at, "instances"),
+	return modhost_refuse(h, section_get(h, at, "instances"),
 			      "cannot change the number of instances of pool \"%s\"", ret->name);
 }
 
@@ -202,7 +196,7 @@ static int32_t make_built_in(struct making *m, const struct def *d)
 		return config_take(m, d, pool);
 	return m->lenient || d->cpus == rp_ids_count(rp_ids_of(&pool->whole))
 		       ? 0
-		       : modhost_refuse(m->h, config_member(m->h, d->at, "cpu"),
+		       : modhost_refuse(m->h, section_get(m->h, d->at, "cpu"),
 					"conflicting ReservedResources CPUs: %u are reserved",
 					rp_ids_count(rp_ids_of(&pool->whole)));
 }
@@ -225,13 +219,13 @@ static int32_t make_pools(struct making *m, struct def *d)
 static int32_t make_all(struct making *m)
 {
 	const struct modhost *h = m->h;
-	rp_cfg list = config_member(h, m->p->bounds.section, "pools");
+	rp_cfg list = section_get(h, m->p->bounds.section, "pools");
 	uint32_t n = h->config->count(h->ctx, list);
 	struct def *defs = calloc(n + 1u, sizeof *defs);
 	int32_t r = defs ? 0 : modhost_no_memory(h);
 	for (uint32_t i = 0; !r && i < n; i++) {
 		rp_cfg at = h->config->item(h->ctx, list, i);
-		if (!is_built_in(h->config->text(h->ctx, config_member(h, at, "name"), "")))
+		if (!is_built_in(section_text(h, at, "name", "")))
 			continue;
 		r = read_def(m, at, &defs[i]);
 		if (!r)

@@ -126,29 +126,18 @@ void plan_fini(struct rp_plan *p)
 
 /* ---- section --------------------------------------------------------------------------------- */
 
-static rp_cfg config_do_at(const struct modhost *h, rp_cfg node, const char *path)
-{
-	return section_get(h, node, path);
-}
-
 static const char *text_at(const struct modhost *h, rp_cfg node, const char *path)
 {
-	return h->config->text(h->ctx, config_do_at(h, node, path), "");
-}
-
-static int64_t value_at(const struct modhost *h, rp_cfg node, const char *path, uint32_t type,
-			int64_t fallback)
-{
-	return h->config->value(h->ctx, config_do_at(h, node, path), type, fallback);
+	return section_text(h, node, path, "");
 }
 
 /* Reads a fraction between 0 and 1. */
 static int32_t part_at(const struct modhost *h, rp_cfg node, const char *path, double *ret)
 {
-	*ret = h->config->number(h->ctx, config_do_at(h, node, path), 0);
+	*ret = h->config->number(h->ctx, section_get(h, node, path), 0);
 	if (*ret >= 0 && *ret <= 1)
 		return 0;
-	return modhost_refuse(h, config_do_at(h, node, path), "expected a number of 0 to 1");
+	return modhost_refuse(h, section_get(h, node, path), "expected a number of 0 to 1");
 }
 
 static uint32_t index_of(const char *text, const char *const *names, uint32_t n, uint32_t fallback)
@@ -164,7 +153,7 @@ static int32_t read_level(const struct modhost *h, rp_cfg node, struct level_set
 	static const char *const quotas[] = {"asked", "none", "limit", "burst"};
 	static const char *const classes[N_CLASSES] = {"rdtClass", "blockioClass", "cpuClass"};
 	ret->quota = index_of(text_at(h, node, "cpuQuota"), quotas, 4, QUOTA_AS_IS);
-	ret->burst = value_at(h, node, "cpuBurstPercent", RP_T_INT, 100);
+	ret->burst = section_int(h, node, "cpuBurstPercent", 100);
 	ret->any = ret->quota != QUOTA_AS_IS;
 	for (uint32_t i = 0; i < N_CLASSES; i++) {
 		ret->classes[i] = text_at(h, node, classes[i]);
@@ -184,10 +173,10 @@ static bool is_name(const char *text)
 
 static int32_t read_env(const struct modhost *h, rp_cfg node, struct env *ret)
 {
-	rp_cfg levels = config_do_at(h, node, "qosLevels");
+	rp_cfg levels = section_get(h, node, "qosLevels");
 	ret->name = text_at(h, node, "name");
 	ret->value = text_at(h, node, "value");
-	ret->override = value_at(h, node, "override", RP_T_BOOL, 0) != 0;
+	ret->override = section_bool(h, node, "override", false);
 	for (uint32_t i = 0; i < h->config->count(h->ctx, levels); i++) {
 		const char *level = h->config->text(h->ctx, h->config->item(h->ctx, levels, i), "");
 		ret->levels |= 1u << index_of(level, level_names, N_LEVELS, N_LEVELS);
@@ -195,20 +184,20 @@ static int32_t read_env(const struct modhost *h, rp_cfg node, struct env *ret)
 	if (!levels)
 		ret->levels = (1u << N_LEVELS) - 1;
 	if (!is_name(ret->name))
-		return modhost_refuse(h, config_do_at(h, node, "name"),
+		return modhost_refuse(h, section_get(h, node, "name"),
 				      "\"%s\" is not a variable's name: use letters, digits and "
 				      "_, not starting with a digit",
 				      ret->name);
 	const char *unknown = env_unknown(ret->value);
 	return !*unknown
 		       ? 0
-		       : modhost_refuse(h, config_do_at(h, node, "value"),
+		       : modhost_refuse(h, section_get(h, node, "value"),
 					"unknown placeholder \"%.32s\"; $$ stands for $", unknown);
 }
 
 static int32_t read_envs(const struct modhost *h, struct rp_plan *p)
 {
-	rp_cfg list = config_do_at(h, p->section, "injectEnvs");
+	rp_cfg list = section_get(h, p->section, "injectEnvs");
 	uint32_t n = h->config->count(h->ctx, list);
 	if (n > ENVS_MAX)
 		return modhost_refuse(h, list, "at most %u variables", ENVS_MAX);
@@ -223,7 +212,7 @@ static int32_t read_envs(const struct modhost *h, struct rp_plan *p)
 
 static void read_aligned(const struct modhost *h, struct rp_plan *p)
 {
-	rp_cfg list = config_do_at(h, p->section, "numericAlignResources");
+	rp_cfg list = section_get(h, p->section, "numericAlignResources");
 	p->numeric_cpu = p->numeric_memory = !list;
 	for (uint32_t i = 0; i < h->config->count(h->ctx, list); i++) {
 		const char *what = h->config->text(h->ctx, h->config->item(h->ctx, list, i), "");
@@ -234,13 +223,13 @@ static void read_aligned(const struct modhost *h, struct rp_plan *p)
 
 static int32_t read_advisor(const struct modhost *h, struct rp_plan *p)
 {
-	rp_cfg node = config_do_at(h, p->section, "advisor");
-	p->advise = value_at(h, node, "enable", RP_T_BOOL, 0) != 0;
-	p->advise_reserve = value_at(h, node, "reserve", RP_T_CPU, 4000);
-	p->advise_period_ms = (uint64_t)value_at(h, node, "period", RP_T_DURATION, 30000);
+	rp_cfg node = section_get(h, p->section, "advisor");
+	p->advise = section_bool(h, node, "enable", false);
+	p->advise_reserve = section_value(h, node, "reserve", RP_T_CPU, 4000);
+	p->advise_period_ms = (uint64_t)section_value(h, node, "period", RP_T_DURATION, 30000);
 	if (!p->advise || (p->reclaim && !p->overlap))
 		return 0;
-	return modhost_refuse(h, config_do_at(h, node, "enable"),
+	return modhost_refuse(h, section_get(h, node, "enable"),
 			      "the advisor gives unused CPUs of pools to reclaimed_cores: set "
 			      "enableReclaim, and unset allowSharedOverlapReclaimed");
 }
@@ -249,17 +238,17 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 {
 	static const char *const spreadings[] = {"spreading", "packing", "dynamic_packing"};
 	rp_cfg s = p->section;
-	p->reclaim = value_at(h, s, "enableReclaim", RP_T_BOOL, 0) != 0;
-	p->overlap = value_at(h, s, "allowSharedOverlapReclaimed", RP_T_BOOL, 0) != 0;
-	p->pin_cpu = value_at(h, s, "pinCPU", RP_T_BOOL, 1) != 0;
-	p->pin_memory = value_at(h, s, "pinMemory", RP_T_BOOL, 1) != 0;
-	if (value_at(h, s, "memoryMigrate", RP_T_BOOL, 0))
+	p->reclaim = section_bool(h, s, "enableReclaim", false);
+	p->overlap = section_bool(h, s, "allowSharedOverlapReclaimed", false);
+	p->pin_cpu = section_bool(h, s, "pinCPU", true);
+	p->pin_memory = section_bool(h, s, "pinMemory", true);
+	if (section_bool(h, s, "memoryMigrate", false))
 		modhost_log(h, RP_LOG_NOTICE, 0,
 			    "memoryMigrate needs the controller memory with pageMigration.enable");
-	p->memory_check = value_at(h, s, "nonBindingMemoryCheck", RP_T_BOOL, 1) != 0;
-	p->ramp_up_ms = 1000 * value_at(h, s, "rampUpSeconds", RP_T_INT, 30);
-	p->min_reclaimed = (uint32_t)value_at(h, s, "minReclaimedCPUs", RP_T_INT, 0);
-	p->parity = value_at(h, s, "parity", RP_T_BOOL, 0) != 0;
+	p->memory_check = section_bool(h, s, "nonBindingMemoryCheck", true);
+	p->ramp_up_ms = 1000 * section_int(h, s, "rampUpSeconds", 30);
+	p->min_reclaimed = (uint32_t)section_int(h, s, "minReclaimedCPUs", 0);
+	p->parity = section_bool(h, s, "parity", false);
 	relief_read(h, s, p->parity, &p->relief);
 	p->spreading = index_of(text_at(h, s, "numaHintPolicy"), spreadings, 3, SPREADING);
 	p->topology = index_of(text_at(h, s, "topologyPolicy"), hints_policy_names,
@@ -269,10 +258,10 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 		return -RP_EINVAL;
 	int32_t r = part_at(h, s, "numaHintLowThreshold", &p->low_threshold);
 	for (uint32_t i = 0; !r && i < N_LEVELS; i++)
-		r = read_level(h, config_do_at(h, config_do_at(h, s, "levels"), level_names[i]),
+		r = read_level(h, section_get(h, section_get(h, s, "levels"), level_names[i]),
 			       &p->levels[i]);
 	if (!r)
-		r = texts_read(h, &p->memory, config_do_at(h, s, "podDebugAnnotations"), 0,
+		r = texts_read(h, &p->memory, section_get(h, s, "podDebugAnnotations"), 0,
 			       &p->debug);
 	return r ? r : read_envs(h, p);
 }
@@ -307,10 +296,10 @@ static int32_t reserve_listed(const struct modhost *h, struct rp_plan *p, rp_cfg
 static int32_t config_reserve(const struct modhost *h, struct rp_plan *p,
 			      const struct reserve_past *past)
 {
-	rp_cfg list = config_do_at(h, p->section, "reservedCPUs");
-	rp_cfg count = config_do_at(h, p->section, "reservedCPUCount");
+	rp_cfg list = section_get(h, p->section, "reservedCPUs");
+	rp_cfg count = section_get(h, p->section, "reservedCPUCount");
 	uint32_t n = (uint32_t)h->config->value(h->ctx, count, RP_T_INT, 0);
-	bool last = value_at(h, p->section, "reserveFromEnd", RP_T_BOOL, 0) != 0;
+	bool last = section_bool(h, p->section, "reserveFromEnd", false);
 	struct rp_ids online = rp_ids_of(&p->machine->online);
 	struct rp_idset from;
 	if (list)
@@ -377,7 +366,7 @@ static int32_t look_at_pool(const struct modhost *h, struct rp_plan *p,
 {
 	rp_idset_andnot(&p->pool, rp_ids_of(&p->machine->online), rp_ids_of(&p->reserved));
 	if (rp_ids_empty(rp_ids_of(&p->pool)) && !past->hotplug)
-		return modhost_refuse(h, config_do_at(h, p->section, "reservedCPUs"),
+		return modhost_refuse(h, section_get(h, p->section, "reservedCPUs"),
 				      "all CPUs are reserved: none is left for pods");
 	for (uint32_t i = 0; i < p->n_nodes; i++) {
 		struct node *node = &p->nodes[i];
@@ -394,7 +383,7 @@ int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve
 {
 	const struct modhost *h = &inst->h;
 	p->section = section;
-	p->defaults = config_do_at(h, section, "enhancementDefaults");
+	p->defaults = section_get(h, section, "enhancementDefaults");
 	p->n_defaults = h->config->count(h->ctx, p->defaults);
 	int32_t r = read_section(h, p);
 	if (!r)
@@ -414,7 +403,7 @@ int32_t plan_check(struct rp_instance *inst, struct rp_plan *p)
 	rp_idset_and(&bad, rp_ids_of(&inst->owners.taken), rp_ids_of(&p->reserved));
 	if (rp_ids_empty(rp_ids_of(&bad)))
 		return 0;
-	return modhost_fail_at(h, config_do_at(h, p->section, "reservedCPUs"), -RP_EBUSY,
+	return modhost_fail_at(h, section_get(h, p->section, "reservedCPUs"), -RP_EBUSY,
 			       "some reserved CPUs (%s) are dedicated to running containers",
 			       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
 }

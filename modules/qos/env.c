@@ -71,46 +71,32 @@ static void append_word(struct rp_instance *inst, const struct rp_ctr_info *info
 {
 	const struct modhost *h = &inst->h;
 	struct rp_pod_info pod = {.size = sizeof pod, .uid = ""};
-	struct rp_idset set;
+	struct rp_idset set, cpus;
 	char pool[POOL_TEXT_MAX];
-	switch (w) {
-	case W_LEVEL:
-		env_append(buf, level_names[e->is.level]);
-		return;
-	case W_POOL:
-		env_append(buf, pool_name(e, pool));
-		return;
-	case W_CPUS:
-		stage_cpus_of(inst, e, &set);
-		append_set(buf, rp_ids_of(&set));
-		return;
-	case W_MEMS:
-		stage_mems_of(inst, e, &set);
-		append_set(buf, rp_ids_of(&set));
-		return;
-	case W_NODES:
-		if (e->is.nodes)
-			append_set(buf, (struct rp_ids){&e->is.nodes, 1, 0});
-		else {
-			struct rp_idset cpus;
-			stage_cpus_of(inst, e, &cpus);
-			machine_nodes_of(inst->plan->machine, rp_ids_of(&cpus), &set);
-			append_set(buf, rp_ids_of(&set));
-		}
-		return;
-	case W_POD:
-		env_append(buf, info->pod_name);
-		return;
-	case W_NAMESPACE:
-		env_append(buf, info->pod_namespace);
-		return;
-	case W_CTR:
-		env_append(buf, info->name);
-		return;
-	default:
+	if (w == W_UID)
 		(void)h->cache->get_pod(h->ctx, info->pod, &pod);
-		env_append(buf, pod.uid);
+	const char *const texts[N_WORDS] = {
+		[W_LEVEL] = level_names[e->is.level],
+		[W_POOL] = pool_name(e, pool),
+		[W_POD] = info->pod_name,
+		[W_NAMESPACE] = info->pod_namespace,
+		[W_CTR] = info->name,
+		[W_UID] = pod.uid,
+	};
+	if (texts[w]) {
+		env_append(buf, texts[w]);
+		return;
 	}
+	if (w == W_MEMS)
+		stage_mems_of(inst, e, &set);
+	else
+		stage_cpus_of(inst, e, &set);
+	if (w == W_NODES) {
+		cpus = set;
+		machine_nodes_of(inst->plan->machine, rp_ids_of(&cpus), &set);
+	}
+	append_set(buf, w == W_NODES && e->is.nodes ? (struct rp_ids){&e->is.nodes, 1, 0}
+						    : rp_ids_of(&set));
 }
 
 static void env_expand(struct rp_instance *inst, const struct rp_ctr_info *info,

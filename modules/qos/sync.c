@@ -16,28 +16,6 @@ int64_t sync_now_ms(void)
 
 /* ---- lost containers ------------------------------------------------------------------------- */
 
-/* Calls a function whose refusal is no error. */
-static int32_t sync_quietly(struct rp_instance *inst, int32_t (*fn)(struct rp_instance *, void *),
-			    void *arg)
-{
-	char why[MODHOST_TEXT_MAX] = "";
-	inst->h.why = why;
-	int32_t r = fn(inst, arg);
-	inst->h.why = NULL;
-	return r;
-}
-
-struct retry {
-	rp_txn txn;
-	rp_ctr ctr;
-};
-
-static int32_t sync_again(struct rp_instance *inst, void *arg)
-{
-	const struct retry *a = arg;
-	return place_again(inst, a->txn, table_find(inst, a->ctr));
-}
-
 /* Tries to place lost containers. A placed container removes its pod's grant from the table, so
  * entries move. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
@@ -46,14 +24,17 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 	if (!inst->waiting)
 		return 0;
 	for (uint32_t i = 0; i < inst->table.n; i++) {
-		struct retry a = {txn, inst->table.list[i]->ctr};
+		char why[MODHOST_TEXT_MAX]; /* a refusal is no error */
+		rp_ctr ctr = inst->table.list[i]->ctr;
 		if (!(inst->table.list[i]->is.flags & ASK_LOST))
 			continue;
-		int32_t r = sync_quietly(inst, sync_again, &a);
+		inst->h.why = why;
+		int32_t r = place_again(inst, txn, inst->table.list[i]);
+		inst->h.why = NULL;
 		if (r == -RP_ENOMEM)
 			return r;
 		lost = lost || r;
-		while (inst->table.list[i]->ctr != a.ctr)
+		while (inst->table.list[i]->ctr != ctr)
 			i--;
 	}
 	inst->waiting = lost;
@@ -147,24 +128,15 @@ static void grow_exclusive(struct rp_instance *inst)
 	}
 }
 
-struct placing {
-	rp_txn txn;
-	const struct rp_ctr_info *info;
-};
-
-static int32_t sync_do_place(struct rp_instance *inst, void *arg)
-{
-	const struct placing *a = arg;
-	return place_new(inst, a->txn, a->info, false);
-}
-
 static int32_t place_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			 const struct life_walk *w)
 {
-	struct placing a = {txn, info};
+	char why[MODHOST_TEXT_MAX]; /* a refusal is no error */
 	if (table_find(inst, info->ctr))
 		return 0;
-	int32_t r = sync_quietly(inst, sync_do_place, &a);
+	inst->h.why = why;
+	int32_t r = place_new(inst, txn, info, false);
+	inst->h.why = NULL;
 	return r && r != -RP_ENOMEM ? place_lost(inst, info) : r;
 }
 

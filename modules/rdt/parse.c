@@ -233,9 +233,8 @@ static int32_t copy_name(const struct modhost *h, rp_cfg at, const char *name, c
 
 static int32_t read_claims(const struct modhost *h, rp_cfg node, struct rdt_class *k)
 {
-	const struct rp_host_config *g = h->config;
-	rp_cfg at = g->get(h->ctx, node, "allowClaims");
-	if (!g->value(h->ctx, at, RP_T_BOOL, 0))
+	rp_cfg at = section_get(h, node, "allowClaims");
+	if (!section_bool(h, node, "allowClaims", false))
 		return 0;
 	if (!rdt_claims_good_name(k->name))
 		return modhost_refuse(
@@ -243,8 +242,7 @@ static int32_t read_claims(const struct modhost *h, rp_cfg node, struct rdt_clas
 			"class \"%s\" cannot be claimed: expected a name of at most 59 "
 			"characters a-z, 0-9 and \"-\"",
 			k->name);
-	k->max_claims =
-		g->value(h->ctx, g->get(h->ctx, node, "maxClaims"), RP_T_INT, RDT_CLAIMS_MAX);
+	k->max_claims = section_int(h, node, "maxClaims", RDT_CLAIMS_MAX);
 	return 0;
 }
 
@@ -297,18 +295,16 @@ static void read_switches(const struct modhost *h, rp_cfg cfg, struct rdt_config
 {
 	static const char *const optional[] = {"options.l2.optional", "options.l3.optional",
 					       "options.mb.optional"};
-	const struct rp_host_config *g = h->config;
-	const char *monitoring = g->text(h->ctx, g->get(h->ctx, cfg, "monitoring"), "classes");
-	c->force = g->value(h->ctx, g->get(h->ctx, cfg, "force"), RP_T_BOOL, 0);
-	c->qos_default =
-		g->value(h->ctx, g->get(h->ctx, cfg, "usePodQoSAsDefaultClass"), RP_T_BOOL, 0);
+	const char *monitoring = section_text(h, cfg, "monitoring", "classes");
+	c->force = section_bool(h, cfg, "force", false);
+	c->qos_default = section_bool(h, cfg, "usePodQoSAsDefaultClass", false);
 	for (unsigned i = 0; i <= RDT_MB; i++)
-		c->optional[i] = g->value(h->ctx, g->get(h->ctx, cfg, optional[i]), RP_T_BOOL, 0);
+		c->optional[i] = section_bool(h, cfg, optional[i], false);
 	c->monitoring = strcmp(monitoring, "off") == 0		? RDT_MONITOR_OFF
 			: strcmp(monitoring, "containers") == 0 ? RDT_MONITOR_CONTAINERS
 			: strcmp(monitoring, "pods") == 0	? RDT_MONITOR_PODS
 								: RDT_MONITOR_CLASSES;
-	c->discovery = !g->get(h->ctx, cfg, "options") && !g->get(h->ctx, cfg, "partitions");
+	c->discovery = !section_get(h, cfg, "options") && !section_get(h, cfg, "partitions");
 }
 
 int32_t rdt_config_read(const struct modhost *h, rp_cfg cfg, struct rdt_config *ret)

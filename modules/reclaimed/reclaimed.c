@@ -38,9 +38,9 @@ struct rp_plan {
 
 static int32_t plan_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 {
-	p->reserve = h->config->value(h->ctx, section_get(h, section, "reserve"), RP_T_CPU, 4000);
-	p->reserve_memory = h->config->value(h->ctx, section_get(h, section, "reserveMemory"),
-					     RP_T_BYTES, INT64_C(1) << 30);
+	p->reserve = section_value(h, section, "reserve", RP_T_CPU, 4000);
+	p->reserve_memory =
+		section_value(h, section, "reserveMemory", RP_T_BYTES, INT64_C(1) << 30);
 	return 0;
 }
 

@@ -3,21 +3,15 @@
  * Schema of the static-plus policy. Builds a plan from a configuration section and the topology of
  * the node.
  */
-#include <nri-rp/lib/section.h>
+#include <nri-rp/lib/bounds.h>
 #include "modules/static-plus/static-plus.h"
 
 #define SET_TEXT_MAX 256u
 
 static const struct rp_key keys[] = {
-	SECTION_MAP("availableResources", "Resources for containers."),
-	SECTION_AMOUNT("availableResources.cpu",
-		       "CPUs that containers may use, as a set; by default all online ones."),
-	SECTION_MAP("reservedResources", "Resources of the containers of kube-system."),
-	SECTION_AMOUNT(
-		"reservedResources.cpu",
-		"Their CPUs: a set, or a quantity that is rounded up to whole CPUs. At least one "
-		"is "
-		"needed."),
+	BOUNDS_KEYS("Resources of the containers of kube-system.",
+		    "Their CPUs: a set, or a quantity that is rounded up to whole CPUs. At least "
+		    "one is needed."),
 	SECTION_PARITY,
 	RELIEF_KEYS,
 };
@@ -32,11 +26,8 @@ void plan_fini(struct rp_plan *p)
 
 static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 {
-	int32_t r = amount_read(h, section_get(h, p->section, "availableResources.cpu"),
-				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &p->available);
-	if (!r)
-		r = amount_read(h, section_get(h, p->section, "reservedResources.cpu"),
-				AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS, &p->reserve);
+	int32_t r = amount_read_both(h, p->section, AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS,
+				     &p->available, &p->reserve);
 	if (!r && !amount_count(&p->reserve))
 		return modhost_refuse(h, p->section,
 				      "static-plus cannot start without any reserved CPUs: set "

@@ -59,17 +59,12 @@ char *plan_lists_text(const struct rp_plan *p, const struct pool *pool)
 	return text;
 }
 
-static rp_cfg config_do_member(const struct modhost *h, rp_cfg at, const char *key)
-{
-	return section_get(h, at, key);
-}
-
 static int32_t read_list(const struct modhost *h, rp_cfg at, struct list *ret)
 {
-	rp_cfg node = config_do_member(h, at, "cpuset");
+	rp_cfg node = section_get(h, at, "cpuset");
 	const char *text = h->config->text(h->ctx, node, "");
 	struct rp_idset online, missing;
-	ret->socket = h->config->value(h->ctx, config_do_member(h, at, "socket"), RP_T_INT, 0);
+	ret->socket = section_int(h, at, "socket", 0);
 	/* Containers get the text in their environment, so it contains no blanks. */
 	if (!*text || strlen(text) > LIST_TEXT_MAX || text[strspn(text, "0123456789,-")] ||
 	    rp_idset_parse(&ret->cpus, text, RP_CPUS_MAX))
@@ -85,7 +80,7 @@ static int32_t read_list(const struct modhost *h, rp_cfg at, struct list *ret)
 
 static int32_t read_pool(const struct modhost *h, struct rp_plan *p, const char *name, rp_cfg at)
 {
-	rp_cfg lists = config_do_member(h, at, "cpuLists");
+	rp_cfg lists = section_get(h, at, "cpuLists");
 	uint32_t n = h->config->count(h->ctx, lists);
 	struct pool *pool = &p->pools[p->n_pools++];
 	struct rp_idset all;
@@ -101,8 +96,7 @@ static int32_t read_pool(const struct modhost *h, struct rp_plan *p, const char 
 	p->lists = grown;
 	*pool = (struct pool){.first = p->n_lists, .n = n};
 	(void)snprintf(pool->name, sizeof pool->name, "%s", name);
-	pool->exclusive =
-		h->config->value(h->ctx, config_do_member(h, at, "exclusive"), RP_T_BOOL, 0) != 0;
+	pool->exclusive = section_bool(h, at, "exclusive", false);
 	for (uint32_t i = 0; i < n; i++) {
 		rp_cfg item = h->config->item(h->ctx, lists, i);
 		struct list *list = &p->lists[p->n_lists++];
@@ -132,7 +126,7 @@ static int32_t refuse_unsupported(const struct modhost *h, rp_cfg section)
 {
 	static const char *const files[] = {"confFilePath", "confDirPath"};
 	for (unsigned i = 0; i < 2; i++) {
-		rp_cfg file = config_do_member(h, section, files[i]);
+		rp_cfg file = section_get(h, section, files[i]);
 		if (*h->config->text(h->ctx, file, ""))
 			return modhost_refuse(h, file,
 					      "%s is not supported: write the pools into this "
@@ -144,7 +138,7 @@ static int32_t refuse_unsupported(const struct modhost *h, rp_cfg section)
 
 static bool config_do_flag(const struct modhost *h, rp_cfg section, const char *key)
 {
-	bool on = h->config->value(h->ctx, config_do_member(h, section, key), RP_T_BOOL, 0) != 0;
+	bool on = section_bool(h, section, key, false);
 	if (on && !h->node)
 		modhost_log(h, RP_LOG_WARNING, 0, "%s has no effect: the host is too old", key);
 	return on;
@@ -152,7 +146,7 @@ static bool config_do_flag(const struct modhost *h, rp_cfg section, const char *
 
 int32_t plan_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 {
-	rp_cfg pools = config_do_member(h, section, "pools");
+	rp_cfg pools = section_get(h, section, "pools");
 	uint32_t n = h->config->count(h->ctx, pools);
 	p->pools = calloc(n + 1u, sizeof *p->pools);
 	int32_t r = p->pools ? refuse_unsupported(h, section) : modhost_no_memory(h);

@@ -17,16 +17,10 @@ static const char *get_text(const struct modhost *h, rp_cfg node, const char *pa
 	return section_text(h, node, path, "");
 }
 
-static int64_t get_value(const struct modhost *h, rp_cfg node, const char *path, uint32_t type,
-			 int64_t fallback)
-{
-	return h->config->value(h->ctx, section_get(h, node, path), type, fallback);
-}
-
 /* Returns a frequency in kHz or RP_FREQ_…; 0: the key is absent. */
 static int64_t get_freq(const struct modhost *h, rp_cfg node, const char *path)
 {
-	return get_value(h, node, path, RP_T_FREQ, 0);
+	return section_value(h, node, path, RP_T_FREQ, 0);
 }
 
 static int32_t read_cstates(const struct modhost *h, rp_cfg node, struct cpuclass_def *d)
@@ -53,13 +47,13 @@ int32_t cpuclass_read_one(const struct modhost *h, rp_cfg node, const char *name
 		.uncore_min_khz = get_freq(h, node, "uncoreMinFreq"),
 		.uncore_max_khz = get_freq(h, node, "uncoreMaxFreq"),
 		.governor = get_text(h, node, "freqGovernor"),
-		.epp = get_value(h, node, "energyPerformancePreference", RP_T_INT, 0),
-		.turbo_priority = get_value(h, node, "turboPriority", RP_T_INT, 0),
+		.epp = section_value(h, node, "energyPerformancePreference", RP_T_INT, 0),
+		.turbo_priority = section_value(h, node, "turboPriority", RP_T_INT, 0),
 		.pct_high = !*pct ? -1 : strcmp(pct, "high") == 0,
-		.clos = (int32_t)get_value(h, node, "sstClosID", RP_T_INT, -1),
+		.clos = (int32_t)section_value(h, node, "sstClosID", RP_T_INT, -1),
 		.pct_min_khz = get_freq(h, node, "pctMinFreq"),
 		.pct_max_khz = get_freq(h, node, "pctMaxFreq"),
-		.publish = get_value(h, node, "publishExtendedResource", RP_T_BOOL, 0) == 1,
+		.publish = section_bool(h, node, "publishExtendedResource", false),
 	};
 	if (!*d->name || strlen(d->name) >= CPUCLASS_NAME_MAX)
 		return modhost_refuse(h, node, "a CPU class needs a name of at most %u bytes",

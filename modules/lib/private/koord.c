@@ -18,9 +18,14 @@
 #define STALE_MS 10000 /* age in milliseconds at which usage is treated as unknown */
 #define KUBELET "kubepods" /* part of the names of all cgroups of the kubelet's pods */
 
+const struct modhost *koord_host(const struct rp_instance *inst)
+{
+	return &((const struct ctl_life *)(const void *)inst)->h;
+}
+
 int32_t koord_init(struct rp_instance *inst)
 {
-	const struct modhost *h = &((struct ctl_life *)(void *)inst)->h;
+	const struct modhost *h = koord_host(inst);
 	return RP_HAS(h->work, cgroup_find) && h->work->cgroup_find
 		       ? 0
 		       : modhost_fail(h, -RP_ENOTSUP, "the host cannot find cgroups");

@@ -17,6 +17,9 @@
 /* For ops.init: returns -RP_ENOTSUP if the host cannot find cgroups. */
 int32_t koord_init(struct rp_instance *inst);
 
+/* Returns the host of a controller, for files that do not see its struct rp_instance. */
+const struct modhost *koord_host(const struct rp_instance *inst);
+
 /* Returns the class RP_KOORD_… of a pod: by its label koordinator.sh/qosClass, else by its
  * Kubernetes QoS. Guaranteed is LSR, Burstable LS, BestEffort BE. */
 uint32_t koord_qos(const struct modhost *h, rp_pod pod);

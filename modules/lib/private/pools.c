@@ -8,18 +8,12 @@
 #include <nri-rp/lib/section.h>
 #include <nri-rp/lib/zones.h>
 
-static rp_cfg pools_get(const struct modhost *h, const struct pools *p, const char *key)
-{
-	return section_get(h, p->section, key);
-}
-
 int32_t pools_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 		   const struct reserve_past *past, struct pools *ret)
 {
 	ret->section = section;
-	ret->pin_cpu = h->config->value(h->ctx, pools_get(h, ret, "pinCPU"), RP_T_BOOL, 1) != 0;
-	ret->pin_memory =
-		h->config->value(h->ctx, pools_get(h, ret, "pinMemory"), RP_T_BOOL, 1) != 0;
+	ret->pin_cpu = section_bool(h, section, "pinCPU", true);
+	ret->pin_memory = section_bool(h, section, "pinMemory", true);
 	return bounds_read(h, section, a, past, false, &ret->cpus);
 }
 
