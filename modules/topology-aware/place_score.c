@@ -141,6 +141,18 @@ bool score_sufficient(const struct request *r, const struct score *s)
 
 /* ---- scores of a pool: of two pools the one with the higher score is better ------------------ */
 
+/* Defines a score by one expression of the comparison c and the pool's score s. */
+#define SCORE(name, ...)                                                                           \
+	static double name(const struct compare *c, const struct score *s)                         \
+	{                                                                                          \
+		return __VA_ARGS__;                                                                \
+	}
+
+static bool is_hinted(const struct score *s)
+{
+	return s->hint_all != 0 || s->hint_some != 0;
+}
+
 static double score_sufficiency(const struct compare *c, const struct score *s)
 {
 	int what = score_sufficient(c->r, s) ? 8 : s->unusable ? 0 : 4;
@@ -148,50 +160,14 @@ static double score_sufficiency(const struct compare *c, const struct score *s)
 	return what + 2 * (s->shared >= 0) + (s->isolated >= 0);
 }
 
-static double score_affinity(const struct compare *c, const struct score *s)
-{
-	return c->p->affinity[s->pool];
-}
-
-static double score_depth(const struct compare *c, const struct score *s)
-{
-	return c->p->pools[s->pool].depth;
-}
-
-static double score_number(const struct compare *c, const struct score *s)
-{
-	return -(double)s->pool;
-}
-
-static double score_all_hints(const struct compare *c, const struct score *s)
-{
-	return s->hint_all;
-}
-
-static double score_some_hints(const struct compare *c, const struct score *s)
-{
-	return s->hint_all == 0 ? s->hint_some : 0;
-}
-
-static bool is_hinted(const struct score *s)
-{
-	return s->hint_all != 0 || s->hint_some != 0;
-}
-
-static double score_hinted_depth(const struct compare *c, const struct score *s)
-{
-	return is_hinted(s) ? score_depth(c, s) : 0;
-}
-
-static double score_hinted_number(const struct compare *c, const struct score *s)
-{
-	return is_hinted(s) ? score_number(c, s) : 0;
-}
-
-static double score_types(const struct compare *c, const struct score *s)
-{
-	return s->memory->exact;
-}
+SCORE(score_affinity, c->p->affinity[s->pool])
+SCORE(score_depth, c->p->pools[s->pool].depth)
+SCORE(score_number, -(double)s->pool)
+SCORE(score_all_hints, s->hint_all)
+SCORE(score_some_hints, s->hint_all == 0 ? s->hint_some : 0)
+SCORE(score_hinted_depth, is_hinted(s) ? score_depth(c, s) : 0)
+SCORE(score_hinted_number, is_hinted(s) ? score_number(c, s) : 0)
+SCORE(score_types, s->memory->exact)
 
 static double score_memory_burst(const struct compare *c, const struct score *s)
 {
@@ -223,20 +199,9 @@ static double score_level_room(const struct compare *c, const struct score *s)
 	return there ? (double)c->p->room[s->pool] : 0;
 }
 
-static double score_memory_nodes(const struct compare *c, const struct score *s)
-{
-	return s->memory->offers ? -(double)s->memory->n_nodes : -(double)UINT32_MAX;
-}
-
-static double score_has_types(const struct compare *c, const struct score *s)
-{
-	return s->memory->complete;
-}
-
-static double score_class(const struct compare *c, const struct score *s)
-{
-	return s->preferred;
-}
+SCORE(score_memory_nodes, s->memory->offers ? -(double)s->memory->n_nodes : -(double)UINT32_MAX)
+SCORE(score_has_types, s->memory->complete)
+SCORE(score_class, s->preferred)
 
 /* Returns 1 if the pool has enough CPUs of the requested priority, otherwise 0. */
 static double score_priority(const struct compare *c, const struct score *s)
@@ -247,31 +212,12 @@ static double score_priority(const struct compare *c, const struct score *s)
 	       1000 * c->r->full + part;
 }
 
-static double score_isolated(const struct compare *c, const struct score *s)
-{
-	return s->isolated > 0 ? (double)s->isolated : 0;
-}
-
-static double score_isolated_number(const struct compare *c, const struct score *s)
-{
-	return s->isolated > 0 ? score_number(c, s) : 0;
-}
-
-static double score_exclusive_room(const struct compare *c, const struct score *s)
-{
-	return s->shared > 0 ? (double)s->shared : 0;
-}
-
-static double score_exclusive_number(const struct compare *c, const struct score *s)
-{
-	return s->shared > 0 ? score_number(c, s) : 0;
-}
-
+SCORE(score_isolated, s->isolated > 0 ? (double)s->isolated : 0)
+SCORE(score_isolated_number, s->isolated > 0 ? score_number(c, s) : 0)
+SCORE(score_exclusive_room, s->shared > 0 ? (double)s->shared : 0)
+SCORE(score_exclusive_number, s->shared > 0 ? score_number(c, s) : 0)
 /* Prefers the pool with the least free CPU, so that other pools keep large free areas. */
-static double score_tightness(const struct compare *c, const struct score *s)
-{
-	return -(double)s->shared;
-}
+SCORE(score_tightness, -(double)s->shared)
 
 /* Prefers the pool whose parent has the least free CPU. */
 static double score_tightness_above(const struct compare *c, const struct score *s)
@@ -280,16 +226,8 @@ static double score_tightness_above(const struct compare *c, const struct score 
 	return parent == NO_POOL ? 0 : -(double)c->p->room[parent];
 }
 
-static double score_company(const struct compare *c, const struct score *s)
-{
-	return -(double)c->p->pools[s->pool].n_grants[GRANT_NORMAL];
-}
-
-static double score_room(const struct compare *c, const struct score *s)
-{
-	return (double)s->shared;
-}
-
+SCORE(score_company, -(double)c->p->pools[s->pool].n_grants[GRANT_NORMAL])
+SCORE(score_room, (double)s->shared)
 /* ---- the vector of scores -------------------------------------------------------------------- */
 
 enum trait {
