@@ -25,7 +25,7 @@
 #include "core/lib/util/str.h"
 
 #define LOG_SOURCE "cluster"
-#define NODE_MAX 254u
+#define NODE_MAX (KUBE_NAME_MAX + 1)
 #define STATE_QUIET_MS 200u /* time within which changes are collected and sent together */
 #define STATE_TIMEOUT_MS 5000u
 
@@ -197,8 +197,7 @@ static int find_node(struct cluster *c, const char *given, struct err *err)
 		given = env;
 	if (!given && gethostname(host, sizeof host - 1) == 0)
 		given = host;
-	if (!given || !*given || strlen(given) >= NODE_MAX ||
-	    given[strspn(given, "abcdefghijklmnopqrstuvwxyz0123456789.-")])
+	if (!given || !kube_name_valid(given, true))
 		return err_set(err, -EINVAL,
 			       "\"%.100s\" is not a node's name: set it with --node or the "
 			       "environment variable NODE_NAME",

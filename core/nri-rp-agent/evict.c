@@ -11,7 +11,6 @@
 #include "core/lib/util/str.h"
 
 #define LOG_SOURCE "evict"
-#define NAME_MAX_LEN 253u
 #define VERSION_MAX 16u
 
 struct eviction {
@@ -151,16 +150,9 @@ static void evict_discover(struct eviction *v)
 			     "out of memory, or too many requests");
 }
 
-static bool good_name(const char *name)
-{
-	size_t n = strnlen(name, NAME_MAX_LEN + 1);
-	return n && n <= NAME_MAX_LEN &&
-	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")];
-}
-
 void evict_serve(struct evict *e, const Agent__EvictRequest *m, struct rpc_request *req)
 {
-	if (!good_name(m->namespace_) || !good_name(m->name) || !*m->uid) {
+	if (!kube_name_valid(m->namespace_, true) || !kube_name_valid(m->name, true) || !*m->uid) {
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "this is not a pod");
 		return;
 	}

@@ -58,6 +58,14 @@ struct kube {
 	void *changed_arg;
 };
 
+bool kube_name_valid(const char *name, bool dots)
+{
+	size_t n = strnlen(name, KUBE_NAME_MAX + 1);
+	return n && n <= KUBE_NAME_MAX &&
+	       !name[strspn(name, dots ? "abcdefghijklmnopqrstuvwxyz0123456789-."
+				       : "abcdefghijklmnopqrstuvwxyz0123456789-")];
+}
+
 int kube_time(time_t t, char ret[KUBE_TIME_MAX])
 {
 	struct tm tm;

@@ -103,6 +103,11 @@ static inline json_t *kube_meta(const json_t *object, const char *key)
 	return json_object_get(json_object_get(object, "metadata"), key);
 }
 
+/* Returns true for a name that can become a part of a path: lower-case letters, digits, '-' and, if
+ * dots, '.'. */
+bool kube_name_valid(const char *name, bool dots);
+#define KUBE_NAME_MAX 253u /* longest name, in bytes */
+
 #define KUBE_TIME_MAX 32u
 /* Formats a time as "2026-01-31T12:00:00Z". -EINVAL: it has no date; *ret is empty then. */
 int kube_time(time_t t, char ret[KUBE_TIME_MAX]);

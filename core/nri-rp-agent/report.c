@@ -16,7 +16,6 @@
 #define NODE_NAMESPACE "default" /* namespace of events about nodes */
 #define PROBLEM "events"
 #define NS_PER_MS UINT64_C(1000000)
-#define NAME_MAX_LEN 253u
 
 /* An event that is not written yet. */
 struct waiting {
@@ -183,17 +182,10 @@ static void send_next(void *arg)
 		put_off(r);
 }
 
-/* Checks a namespace, which becomes part of a path. */
-static bool good_namespace(const char *ns)
-{
-	size_t n = strnlen(ns, NAME_MAX_LEN + 1);
-	return n && n <= NAME_MAX_LEN && !ns[strspn(ns, "abcdefghijklmnopqrstuvwxyz0123456789-")];
-}
-
 static void tell_one(struct report *r, const Agent__ClusterEvent *e)
 {
 	const char *ns = *e->pod ? e->namespace_ : NODE_NAMESPACE;
-	if (!good_namespace(ns))
+	if (!kube_name_valid(ns, false))
 		return;
 	json_t *body = body_of(r, e, ns);
 	char *path = str_printf("/api/v1/namespaces/%s/events", ns);

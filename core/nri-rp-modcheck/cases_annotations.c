@@ -15,13 +15,7 @@
 #define REQUESTS 1000u
 
 static const struct wish sizes[] = {
-	{.ns = "default",
-	 .qos = RP_QOS_GUARANTEED,
-	 .cpu_request = 2000,
-	 .cpu_limit = 2000,
-	 .mem_request = GIB,
-	 .mem_limit = GIB,
-	 .created_ns = 1},
+	{.ns = "default", WISH_GUARANTEED(2000, GIB), .created_ns = 1},
 	{.ns = "default",
 	 .qos = RP_QOS_BURSTABLE,
 	 .cpu_request = 500,

@@ -251,14 +251,14 @@ static int reset_one(struct rig *r, const struct node *n, struct err *err)
 	return bad;
 }
 
-static int cases_calculator_run(struct check *c, unsigned bits,
+static int cases_calculator_run(struct check *c,
 				int (*one)(struct rig *r, const struct node *n, struct err *err),
 				struct err *err)
 {
 	struct node n;
 	int bad = rig_commit(c->rig, c->conf, err);
 	for (unsigned i = 0; !bad && i < NODES; i++) {
-		make_node(c->churn, &n, bits);
+		make_node(c->churn, &n, (unsigned)c->detail);
 		bad = one(c->rig, &n, err);
 	}
 	make_blind(&n);
@@ -269,26 +269,23 @@ static int cases_calculator_run(struct check *c, unsigned bits,
 
 static int equal_inputs(struct check *c, struct err *err)
 {
-	return cases_calculator_run(c, 40, one_node, err);
-}
-
-static int cases_calculator_large(struct check *c, struct err *err)
-{
-	return cases_calculator_run(c, 50, one_node, err);
+	return cases_calculator_run(c, one_node, err);
 }
 
 static int reset(struct check *c, struct err *err)
 {
-	return cases_calculator_run(c, 40, reset_one, err);
+	return cases_calculator_run(c, reset_one, err);
 }
 
 static const struct check_case cases[] = {
-	{"calculator/same", RP_KIND_CALCULATOR, CASE_SMALL | CASE_SEEDS | CASE_CREATED,
-	 equal_inputs,
+	{"calculator/same", RP_KIND_CALCULATOR,
+	 CASE_SMALL | CASE_SEEDS | CASE_CREATED | CASE_DETAIL(40), equal_inputs,
 	 "equal inputs give equal items, an equal Node the same Node, and no amount is negative"},
-	{"calculator/large", RP_KIND_CALCULATOR, CASE_SMALL | CASE_SEEDS | CASE_CREATED,
-	 cases_calculator_large, "the same with amounts up to the largest possible"},
-	{"calculator/reset", RP_KIND_CALCULATOR, CASE_SMALL | CASE_SEEDS | CASE_CREATED, reset,
+	{"calculator/large", RP_KIND_CALCULATOR,
+	 CASE_SMALL | CASE_SEEDS | CASE_CREATED | CASE_DETAIL(50), equal_inputs,
+	 "the same with amounts up to the largest possible"},
+	{"calculator/reset", RP_KIND_CALCULATOR,
+	 CASE_SMALL | CASE_SEEDS | CASE_CREATED | CASE_DETAIL(40), reset,
 	 "after a reset the Node has none of its resources"},
 };
 

@@ -115,11 +115,10 @@ static int run_once(struct rig *r, struct churn *churn,
 	return bad ? bad : rig_finish_jobs(r, err);
 }
 
-static int cases_controller_lives(struct check *c, bool late, struct err *err)
+static int cases_controller_lives(struct check *c, struct err *err)
 {
 	bool started = false;
 	int bad = 0;
-	c->rig->late = late;
 	for (unsigned i = 0; !bad && i < ROUNDS; i++) {
 		bad = run_once(c->rig, c->churn, cases_controller_hooks, &started, err);
 		bad = bad ? bad : rig_wipe(c->rig, err);
@@ -127,18 +126,6 @@ static int cases_controller_lives(struct check *c, bool late, struct err *err)
 	if (!bad && !started)
 		check_note(c, "start() refuses this topology: %s", err->text);
 	return bad;
-}
-
-static int absent_files(struct check *c, struct err *err)
-{
-	return cases_controller_lives(c, false, err);
-}
-
-/* Checks that all jobs end when the containers were removed and the controller has stopped. */
-static int cases_controller_late(struct check *c, struct err *err)
-{
-	check_doing(c, "when results arrive late");
-	return cases_controller_lives(c, true, err);
 }
 
 /* Makes the host's calls fail at every point of the hooks. */
@@ -286,12 +273,14 @@ static int cases_controller_files(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"controller/absent-files", RP_KIND_CONTROLLER, CASE_MACHINES | CASE_OPEN, absent_files,
+	{"controller/absent-files", RP_KIND_CONTROLLER, CASE_MACHINES | CASE_OPEN,
+	 cases_controller_lives,
 	 "start, all hooks, reload and stop without anything to control: no crash, no job left"},
 	{"controller/files", RP_KIND_CONTROLLER, CASE_SMALL, cases_controller_files,
 	 "jobs read and write cgroups, /proc and resctrl, and only call host functions marked "
 	 "[any]"},
-	{"controller/late", RP_KIND_CONTROLLER, CASE_SMALL | CASE_OPEN, cases_controller_late,
+	{"controller/late", RP_KIND_CONTROLLER, CASE_SMALL | CASE_OPEN | CASE_LATE,
+	 cases_controller_lives,
 	 "results of jobs arrive after containers are removed and after stop"},
 	{"controller/faults", RP_KIND_CONTROLLER, CASE_SMALL | CASE_SLOW | CASE_OPEN,
 	 cases_controller_faults, "each call of the host fails once with ENOMEM"},

@@ -15,15 +15,7 @@
 /* ---- the n-th call fails --------------------------------------------------------------------- */
 
 static const struct wish wishes[] = {
-	{.id = "a",
-	 .pod = "pod-a",
-	 .ns = "default",
-	 .qos = RP_QOS_GUARANTEED,
-	 .cpu_request = 2000,
-	 .cpu_limit = 2000,
-	 .mem_request = GIB,
-	 .mem_limit = GIB,
-	 .created_ns = 1},
+	{.id = "a", .pod = "pod-a", .ns = "default", WISH_GUARANTEED(2000, GIB), .created_ns = 1},
 	{.id = "b",
 	 .pod = "pod-b",
 	 .ns = "default",
@@ -40,11 +32,7 @@ static const struct wish wishes[] = {
 	{.id = "d",
 	 .pod = "pod-d",
 	 .ns = "default",
-	 .qos = RP_QOS_GUARANTEED,
-	 .cpu_request = 1000 * (RP_CPUS_MAX + 1),
-	 .cpu_limit = 1000 * (RP_CPUS_MAX + 1),
-	 .mem_request = GIB,
-	 .mem_limit = GIB,
+	 WISH_GUARANTEED(1000 * (RP_CPUS_MAX + 1), GIB),
 	 .created_ns = 4},
 };
 #define N_WISHES (sizeof wishes / sizeof *wishes)
@@ -102,35 +90,20 @@ static int one_fault(struct rig *r, uint64_t n, struct buf *expected, struct err
 	return rig_wipe(r, err);
 }
 
-static int all_faults(struct check *c, int32_t code, struct err *err)
+static int cases_faults_all(struct check *c, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf expected = BUF_INIT;
 	struct rig *r = c->rig;
 	uint64_t n = 0;
 	int bad = churn_probe_fresh(c, &expected, err);
 	r->faulty = r->unmanaged = true;
-	r->shim->fail_code = code;
+	r->shim->fail_code = -(int32_t)c->detail;
 	do {
 		bad = bad ? bad : one_fault(r, ++n, &expected, err);
 	} while (!bad && r->shim->fired && n < CALLS_MAX);
 	if (!bad)
 		check_note(c, "%llu calls", (unsigned long long)n - 1);
 	return bad;
-}
-
-static int no_memory(struct check *c, struct err *err)
-{
-	return all_faults(c, -RP_ENOMEM, err);
-}
-
-static int no_space(struct check *c, struct err *err)
-{
-	return all_faults(c, -RP_ENOSPC, err);
-}
-
-static int cases_faults_stale(struct check *c, struct err *err)
-{
-	return all_faults(c, -RP_ESTALE, err);
 }
 
 /* ---- leaks of failure paths ------------------------------------------------------------------ */
@@ -175,11 +148,14 @@ static int cases_faults_leaks(struct check *c, struct err *err)
 }
 
 static const struct check_case cases[] = {
-	{"faults/enomem", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_OPEN, no_memory,
+	{"faults/enomem", RP_KIND_POLICY,
+	 CASE_SMALL | CASE_SLOW | CASE_OPEN | CASE_DETAIL(RP_ENOMEM), cases_faults_all,
 	 "each call of the host fails once with ENOMEM: refused or handled, and recovered"},
-	{"faults/enospc", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_OPEN, no_space,
+	{"faults/enospc", RP_KIND_POLICY,
+	 CASE_SMALL | CASE_SLOW | CASE_OPEN | CASE_DETAIL(RP_ENOSPC), cases_faults_all,
 	 "the same with ENOSPC"},
-	{"faults/estale", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_OPEN, cases_faults_stale,
+	{"faults/estale", RP_KIND_POLICY,
+	 CASE_SMALL | CASE_SLOW | CASE_OPEN | CASE_DETAIL(RP_ESTALE), cases_faults_all,
 	 "the same with ESTALE"},
 	{"faults/leaks", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_OPEN, cases_faults_leaks,
 	 "nothing leaks when a call of the host fails repeatedly"},

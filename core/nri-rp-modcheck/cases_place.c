@@ -56,12 +56,28 @@ static int record_states(struct rig *r, struct churn *churn, struct buf *out, st
 	return bad;
 }
 
-/* Disturbances of a run, and the function that logs it. */
+/* Disturbances of a run, the function that logs it, and the text for a difference. */
 struct disturbed {
 	bool dry; /* try each request as a trial first */
 	bool still; /* containers only: no hotplug, no reloads */
 	bool restart; /* restart the module's instance after each request */
 	int (*record)(struct rig *r, struct churn *churn, struct buf *out, struct err *err);
+	const char *differs;
+};
+
+enum { REPEATED, DRY, RESTARTED };
+
+static const struct disturbed disturbances[] = {
+	[REPEATED] = {.record = record_decisions,
+		      .differs = "the same requests were decided differently the second time"},
+	[DRY] = {.dry = true,
+		 .still = true,
+		 .record = record_decisions,
+		 .differs = "requests that were tried and dropped changed later decisions"},
+	[RESTARTED] = {.still = true,
+		       .restart = true,
+		       .record = record_states,
+		       .differs = "with a new instance after each request, later decisions differ"},
 };
 
 static int cases_place_record(struct check *c, const struct disturbed *how, struct buf *out,
@@ -92,9 +108,9 @@ static void cases_place_stir(void *keep[static 64])
 }
 
 /* Compares an undisturbed run with a disturbed one. */
-static int same_twice(struct check *c, const struct disturbed *how, const char *what,
-		      struct err *err)
+static int same_twice(struct check *c, struct err *err)
 {
+	const struct disturbed *how = &disturbances[c->detail];
 	_cleanup_(buf_fini) struct buf first = BUF_INIT, second = BUF_INIT;
 	const struct disturbed plain = {.still = how->still, .record = how->record};
 	void *stirred[64];
@@ -103,28 +119,7 @@ static int same_twice(struct check *c, const struct disturbed *how, const char *
 	bad = bad ? bad : cases_place_record(c, how, &second, err);
 	for (unsigned i = 0; i < 64; i++)
 		free(stirred[i]);
-	return bad ? bad : text_same(&first, &second, err, "%s", what);
-}
-
-static int cases_place_determinism(struct check *c, struct err *err)
-{
-	const struct disturbed how = {.record = record_decisions};
-	return same_twice(c, &how, "the same requests were decided differently the second time",
-			  err);
-}
-
-static int dry_run(struct check *c, struct err *err)
-{
-	const struct disturbed how = {.dry = true, .still = true, .record = record_decisions};
-	return same_twice(c, &how, "requests that were tried and dropped changed later decisions",
-			  err);
-}
-
-static int restart_always(struct check *c, struct err *err)
-{
-	const struct disturbed how = {.still = true, .restart = true, .record = record_states};
-	return same_twice(c, &how, "with a new instance after each request, later decisions differ",
-			  err);
+	return bad ? bad : text_same(&first, &second, err, "%s", how->differs);
 }
 
 static int cases_place_restart(struct check *c, struct err *err)
@@ -227,15 +222,17 @@ static const struct check_case cases[] = {
 	 "memory nodes with memory; reloads and sync() move no container"},
 	{"placement/returns", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_STARTED, comes_back,
 	 "after all containers are removed, new containers are placed as by a fresh instance"},
-	{"placement/determinism", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS,
-	 cases_place_determinism, "the same requests give the same decisions, byte for byte"},
+	{"placement/determinism", RP_KIND_POLICY,
+	 CASE_MACHINES | CASE_SEEDS | CASE_DETAIL(REPEATED), same_twice,
+	 "the same requests give the same decisions, byte for byte"},
 	{"placement/restart", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW | CASE_STARTED,
 	 cases_place_restart,
 	 "a new instance moves no container, after each 100th of 2,000 requests"},
-	{"placement/restart-always", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW,
-	 restart_always, "with a new instance after each request, later decisions are unchanged"},
-	{"placement/dry-run", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, dry_run,
-	 "requests that are first tried in a dropped transaction change nothing later"},
+	{"placement/restart-always", RP_KIND_POLICY,
+	 CASE_MACHINES | CASE_SEEDS | CASE_SLOW | CASE_DETAIL(RESTARTED), same_twice,
+	 "with a new instance after each request, later decisions are unchanged"},
+	{"placement/dry-run", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_DETAIL(DRY),
+	 same_twice, "requests that are first tried in a dropped transaction change nothing later"},
 	{"placement/explain", RP_KIND_POLICY, CASE_LARGEST | CASE_STARTED, cases_place_explain,
 	 "every container that is pinned has a note that explains why"},
 	{"placement/time", RP_KIND_POLICY, CASE_LARGEST | CASE_SLOW | CASE_STARTED,

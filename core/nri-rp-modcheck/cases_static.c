@@ -10,88 +10,69 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/nri-rpd/host/note.h"
 #include "core/nri-rp-modcheck/check.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 
-static int facts_of(struct check *c, struct note_facts *ret, struct err *err)
-{
-	_close_ int fd = open(c->o->path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_errno(err, -errno, "%s", c->o->path);
-	return note_read(fd, c->o->path, ret, err);
-}
-
 static int cases_static_note(struct check *c, struct err *err)
 {
-	struct note_facts f = {.n_exports = 0};
-	int r = facts_of(c, &f, err);
-	r = r ? r : note_check(&f, c->o->path, loader_default_flags(), err);
+	const struct rp_note *note = &c->facts.note;
+	int r = note_check(&c->facts, c->o->path, loader_default_flags(), err);
 	if (r)
 		return r;
-	if (!str_eq(f.note.name, c->o->name))
+	if (!str_eq(note->name, c->o->name))
 		return err_set(err, -EBADMSG,
 			       "the file is named %s.so, but its note has the name %s", c->o->name,
-			       f.note.name);
-	check_note(c, "%s %s, ABI %u.%u, needs a host of %u.%u", f.note.name, f.note.version,
-		   f.note.abi_major, f.note.abi_minor, f.note.abi_major, f.note.min_host_minor);
+			       note->name);
+	check_note(c, "%s %s, ABI %u.%u, needs a host of %u.%u", note->name, note->version,
+		   note->abi_major, note->abi_minor, note->abi_major, note->min_host_minor);
 	return 0;
 }
 
 static int cases_static_exports(struct check *c, struct err *err)
 {
-	struct note_facts f = {.n_exports = 0};
-	int r = facts_of(c, &f, err);
-	if (r)
-		return r;
-	if (!f.has_symbol)
+	const struct note_facts *f = &c->facts;
+	if (!f->has_symbol)
 		return err_set(err, -ENOEXEC, "%s does not define the data symbol %s", c->o->path,
 			       RP_MODULE_SYMBOL);
-	if (f.n_exports > 1 && !(loader_default_flags() & LOADER_INSTRUMENTED))
+	if (f->n_exports > 1 && !(loader_default_flags() & LOADER_INSTRUMENTED))
 		return err_set(err, -EINVAL,
 			       "%u symbols are exported; only %s should be: build with "
 			       "-fvisibility=hidden",
-			       f.n_exports, RP_MODULE_SYMBOL);
+			       f->n_exports, RP_MODULE_SYMBOL);
 	return 0;
 }
 
 static int cases_static_memory(struct check *c, struct err *err)
 {
-	struct note_facts f = {.n_exports = 0};
-	int r = facts_of(c, &f, err);
-	if (r)
-		return r;
-	if (f.text_relocations)
+	const struct note_facts *f = &c->facts;
+	if (f->text_relocations)
 		return err_set(err, -EPERM, "text relocations: build with -fPIC");
-	if (f.exec_stack)
+	if (f->exec_stack)
 		return err_set(err, -EPERM, "an executable stack: link with -z noexecstack");
 	return 0;
 }
 
 static int cases_static_constructors(struct check *c, struct err *err)
 {
-	struct note_facts f = {.n_exports = 0};
-	int r = facts_of(c, &f, err);
-	if (r)
-		return r;
+	const struct note_facts *f = &c->facts;
 	if (loader_default_flags() & LOADER_INSTRUMENTED)
 		return check_skip(c, "instrumented build");
-	if (f.n_constructors > NOTE_COMPILER_CTORS)
+	if (f->n_constructors > NOTE_COMPILER_CTORS)
 		return err_set(err, -EPERM,
 			       "%u constructors: they run before the host could check anything",
-			       f.n_constructors - NOTE_COMPILER_CTORS);
-	if (f.own_init)
+			       f->n_constructors - NOTE_COMPILER_CTORS);
+	if (f->own_init)
 		return err_set(err, -EPERM,
 			       "a DT_INIT function (-init): it runs before the host could "
 			       "check anything");
-	if (f.n_resolvers)
+	if (f->n_resolvers)
 		return err_set(
 			err, -EPERM,
 			"%u resolvers of indirect functions (ifunc): they run before the host "
 			"could check anything",
-			f.n_resolvers);
-	if (f.run_path)
+			f->n_resolvers);
+	if (f->run_path)
 		return err_set(err, -EPERM, "an RPATH or RUNPATH: link without -rpath");
 	return 0;
 }

@@ -118,11 +118,7 @@ static int cases_unmanaged_later(struct check *c, struct err *err)
 	static const struct wish small = {.id = "again",
 					  .pod = "pod-again",
 					  .ns = "default",
-					  .qos = RP_QOS_GUARANTEED,
-					  .cpu_request = 1000,
-					  .cpu_limit = 1000,
-					  .mem_request = 1 << 20,
-					  .mem_limit = 1 << 20,
+					  WISH_GUARANTEED(1000, 1 << 20),
 					  .created_ns = 1};
 	struct rig *r = c->rig;
 	struct ctr *placed[FULL], *ctr;

@@ -55,11 +55,10 @@ static int one_life(struct rig *r, struct churn *churn, struct err *err)
 	return bad ? bad : rig_wipe(r, err);
 }
 
-static int cases_work_lives(struct check *c, bool late, struct err *err)
+static int cases_work_lives(struct check *c, struct err *err)
 {
 	struct shim *s = c->rig->shim;
 	int bad = 0;
-	c->rig->late = late;
 	for (unsigned i = 0; !bad && i < ROUNDS; i++) {
 		s->n_timers = 0;
 		bad = one_life(c->rig, c->churn, err);
@@ -71,21 +70,10 @@ static int cases_work_lives(struct check *c, bool late, struct err *err)
 	return bad;
 }
 
-static int cases_work_jobs(struct check *c, struct err *err)
-{
-	return cases_work_lives(c, false, err);
-}
-
-static int cases_work_late(struct check *c, struct err *err)
-{
-	check_doing(c, "when results arrive late");
-	return cases_work_lives(c, true, err);
-}
-
 static const struct check_case cases[] = {
-	{"work/jobs", RP_KIND_POLICY, CASE_SMALL | CASE_OPEN, cases_work_jobs,
+	{"work/jobs", RP_KIND_POLICY, CASE_SMALL | CASE_OPEN, cases_work_lives,
 	 "jobs end, and only call host functions marked [any]"},
-	{"work/late", RP_KIND_POLICY, CASE_SMALL | CASE_OPEN, cases_work_late,
+	{"work/late", RP_KIND_POLICY, CASE_SMALL | CASE_OPEN | CASE_LATE, cases_work_lives,
 	 "results and timers arrive after containers and configuration are gone"},
 };
 

@@ -54,6 +54,7 @@
 #include "core/lib/conf/conf.h"
 #include "core/lib/conf/fragment.h"
 #include "core/nri-rpd/host/loader.h"
+#include "core/nri-rpd/host/note.h"
 #include "core/lib/util/buf.h"
 #include "core/lib/util/err.h"
 
@@ -124,6 +125,8 @@ struct check {
 	struct rig *rig; /* open rig, if the flags of the case require one */
 	struct churn *churn; /* churn on that rig */
 	bool hung; /* a job of the module has not ended, so its code must stay loaded */
+	uint32_t detail; /* variant that CASE_DETAIL() names */
+	struct note_facts facts; /* facts about the file; only for cases about the file alone */
 };
 
 #define CASE_MACHINES 0x1u /* runs for each machine */
@@ -140,6 +143,9 @@ struct check {
 #define CASE_OPEN 0x200u
 #define CASE_CREATED 0x400u
 #define CASE_STARTED 0x800u
+#define CASE_LATE 0x1000u /* results of jobs are deferred (rig.late) */
+/* variant, for cases that share their function */
+#define CASE_DETAIL(n) ((uint32_t)(n) << 16)
 #define CASE_GATE 0x80u /* if it fails, later cases are skipped; runs whatever --cases selects */
 
 /* Result of a case, besides 0 (passed) and a negative errno with the reason in err: skipped, with

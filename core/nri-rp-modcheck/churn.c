@@ -284,22 +284,10 @@ int churn_probe(struct rig *r, struct buf *out, struct err *err)
 {
 	static const struct wish wishes[] = {
 		{.qos = RP_QOS_BURSTABLE, .cpu_request = 250, .mem_request = GIB / 4},
-		{.qos = RP_QOS_GUARANTEED,
-		 .cpu_request = 1000,
-		 .cpu_limit = 1000,
-		 .mem_request = GIB / 2,
-		 .mem_limit = GIB / 2},
-		{.qos = RP_QOS_GUARANTEED,
-		 .cpu_request = 2000,
-		 .cpu_limit = 2000,
-		 .mem_request = GIB,
-		 .mem_limit = GIB},
+		{WISH_GUARANTEED(1000, GIB / 2)},
+		{WISH_GUARANTEED(2000, GIB)},
 		{.qos = RP_QOS_BEST_EFFORT},
-		{.qos = RP_QOS_GUARANTEED,
-		 .cpu_request = 750,
-		 .cpu_limit = 750,
-		 .mem_request = GIB,
-		 .mem_limit = GIB},
+		{WISH_GUARANTEED(750, GIB)},
 	};
 	struct ctr *placed[sizeof wishes / sizeof *wishes];
 	unsigned n = 0;

@@ -77,6 +77,14 @@ static int modcheck_load(struct job *j, struct err *err)
 	return r;
 }
 
+static int modcheck_facts(struct check *c, struct err *err)
+{
+	_close_ int fd = open(c->o->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(err, -errno, "%s", c->o->path);
+	return note_read(fd, c->o->path, &c->facts, err);
+}
+
 /* Runs the case on the rig that its flags require. */
 static int modcheck_run(struct job *j, struct err *err)
 {
@@ -90,6 +98,9 @@ static int modcheck_run(struct job *j, struct err *err)
 								  : 0;
 	if (!r && rig.pipeline)
 		churn_init(&churn, &rig, c->seed);
+	rig.late = flags & CASE_LATE;
+	if (rig.late)
+		check_doing(c, "when results arrive late");
 	if (!r && flags & CASE_CREATED)
 		r = rig_create(&rig, err);
 	if (!r && flags & CASE_STARTED)
@@ -104,7 +115,7 @@ static int run_child(void *arg, struct buf *out, struct err *err)
 	log_set_level(LOG_SILENT);
 	if (dup2(j->written, STDOUT_FILENO) < 0 || dup2(j->written, STDERR_FILENO) < 0)
 		return err_errno(err, -errno, "standard output");
-	int r = j->what->flags & CASE_FILE ? 0 : modcheck_load(j, err);
+	int r = j->what->flags & CASE_FILE ? modcheck_facts(&j->check, err) : modcheck_load(j, err);
 	r = r ? r : modcheck_run(j, err);
 	/* a positive result of a rig is a refusal that the case did not expect */
 	if (r > 0 && r != CHECK_SKIPPED)
@@ -225,6 +236,7 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 			   .machine = machine,
 			   .seed = seed,
 			   .role = run->role,
+			   .detail = what->flags >> 16,
 			   .crumb = run->crumb,
 			   .scene = run->scene},
 			  written,

@@ -45,6 +45,11 @@ struct wish {
 	uint64_t created_ns;
 };
 
+/* Requests and limits of a guaranteed container. */
+#define WISH_GUARANTEED(mcpu, bytes)                                                               \
+	.qos = RP_QOS_GUARANTEED, .cpu_request = (mcpu), .cpu_limit = (mcpu),                      \
+	.mem_request = (bytes), .mem_limit = (bytes)
+
 /* Result: the policy has refused the request with an allowed code; err has the reason. The state is
  * unchanged. */
 #define RIG_REFUSED 1

@@ -45,19 +45,6 @@ static void tell_rest(struct import *im, rp_cfg map, const struct leftover *know
 	}
 }
 
-/* ---- parts common to all policies ------------------------------------------------------------ */
-
-static const char *const common_parts[] = {"control", "log", "instrumentation", "agent", "dra"};
-#define N_COMMON (sizeof common_parts / sizeof common_parts[0])
-
-static bool is_common(const char *key)
-{
-	for (size_t i = 0; i < N_COMMON; i++)
-		if (str_eq(common_parts[i], key))
-			return true;
-	return false;
-}
-
 /* ---- RDT ------------------------------------------------------------------------------------- */
 
 /* Modes of rdt.options.mode in CRI Resource Manager and goresctrl. */
@@ -159,19 +146,20 @@ static void put_spec(struct import *im, const char *policy, rp_cfg spec)
 {
 	import_printf(im, "policy: %s\n", policy);
 	put_controllers(im, spec);
-	for (size_t i = 0; i < N_COMMON; i++) {
-		rp_cfg part = conf_get(spec, common_parts[i]);
+	for (unsigned i = 0; i < conf_common_parts.n; i++) {
+		const char *key = conf_common_parts.items[i];
+		rp_cfg part = conf_get(spec, key);
 		if (!conf_count(part))
 			continue;
-		if (str_eq(common_parts[i], "control"))
+		if (str_eq(key, "control"))
 			put_control(im, part);
 		else
-			import_put(im, common_parts[i], part, 0, NULL);
+			import_put(im, key, part, 0, NULL);
 	}
 	import_printf(im, "%s:\n", policy);
 	unsigned n = 0;
 	for (uint32_t i = 0; i < conf_count(spec); i++) {
-		if (is_common(conf_key(spec, i)))
+		if (conf_has_string(&conf_common_parts, conf_key(spec, i)))
 			continue;
 		import_put(im, conf_key(spec, i), conf_item(spec, i), 2, NULL);
 		n++;

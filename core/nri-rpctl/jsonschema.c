@@ -274,18 +274,6 @@ static void json_node(struct json *j, const struct schema_node *s, struct style 
 
 /* ---- parts of the core in policies ----------------------------------------------------------- */
 
-/* Parts of custom resources besides the keys of the policy (rewrite.c). */
-static const char *const common_parts[] = {"control", "log", "instrumentation", "agent", "dra"};
-#define COMMON_PARTS (sizeof common_parts / sizeof *common_parts)
-
-static bool is_common(const char *key)
-{
-	for (size_t i = 0; i < COMMON_PARTS; i++)
-		if (str_eq(common_parts[i], key))
-			return true;
-	return false;
-}
-
 /* Adds the core's members of a part such as control to the policy's members of that part. Where the
  * core allows any key in a member, so does the result. */
 static int merge_part(struct arena *arena, struct schema_node *own, const struct schema_node *core)
@@ -325,16 +313,17 @@ static int add_common_parts(struct arena *arena, struct schema_tree *tree,
 	if (!tree->cr_kind || schema_open(&tree->root))
 		return 0;
 	for (; !r && *end; end = &(*end)->next)
-		if (is_common((*end)->key.path))
+		if (conf_has_string(&conf_common_parts, (*end)->key.path))
 			r = merge_part(arena, *end,
 				       schema_child(&core->root, (*end)->key.path, false));
-	for (size_t i = 0; !r && i < COMMON_PARTS; i++) {
-		if (schema_child(&tree->root, common_parts[i], false))
+	for (unsigned i = 0; !r && i < conf_common_parts.n; i++) {
+		const char *key = conf_common_parts.items[i];
+		if (schema_child(&tree->root, key, false))
 			continue;
 		struct schema_node *part = arena_zero(arena, struct schema_node);
 		if (!part)
 			return -ENOMEM;
-		*part = *schema_child(&core->root, common_parts[i], false);
+		*part = *schema_child(&core->root, key, false);
 		part->next = NULL;
 		*end = part;
 		end = &part->next;
@@ -475,10 +464,11 @@ static void put_definition(struct buf *out, const struct schema_tree *policy,
 	put_quoted(out, crd_begin, plural, kind, kind, plural, singular);
 	for (const struct schema_node *c = policy->root.first; c; c = c->next)
 		put_key(out, c->key.path, c, policy->fold);
-	for (size_t i = 0; i < COMMON_PARTS; i++)
-		if (!schema_child(&policy->root, common_parts[i], false))
-			put_key(out, common_parts[i],
-				schema_child(&core->root, common_parts[i], false), false);
+	for (unsigned i = 0; i < conf_common_parts.n; i++) {
+		const char *key = conf_common_parts.items[i];
+		if (!schema_child(&policy->root, key, false))
+			put_key(out, key, schema_child(&core->root, key, false), false);
+	}
 	put_quoted(out, "%s", crd_end);
 }
 

@@ -187,6 +187,9 @@ struct conf_strings {
 /* Directories of modules if neither modules.path nor an option is set. The first one is the
  * directory into which this build is installed. */
 extern const struct conf_strings conf_module_dirs;
+/* Keys that custom resources have beside those of the policy, such as control. */
+extern const struct conf_strings conf_common_parts;
+bool conf_has_string(const struct conf_strings *list, const char *text);
 
 enum conf_on_policy_error { CONF_REJECT, CONF_UNMANAGED };
 enum conf_on_timeout { CONF_REFUSE, CONF_ALLOW };

@@ -314,6 +314,17 @@ static const struct rp_schema schema = {
 static const char *const module_dirs[] = {NRI_RP_MODULEDIR, MODULEDIR_LOCAL};
 const struct conf_strings conf_module_dirs = {module_dirs, COUNT(module_dirs)};
 
+static const char *const common_parts[] = {"control", "log", "instrumentation", "agent", "dra"};
+const struct conf_strings conf_common_parts = {common_parts, COUNT(common_parts)};
+
+bool conf_has_string(const struct conf_strings *list, const char *text)
+{
+	for (unsigned i = 0; i < list->n; i++)
+		if (str_eq(list->items[i], text))
+			return true;
+	return false;
+}
+
 #define COLLECT_MIN_MS 1000
 #define COLLECT_MAX_MS (24 * 3600 * 1000)
 

@@ -13,28 +13,19 @@
 #define CR_GROUP "config.nri/"
 #define CR_NODE_SELECTOR "nodeSelector" /* which nodes follow a resource; nri-rp-agent decides */
 
-static const char *const common_parts[] = {"control", "log", "instrumentation", "agent", "dra"};
-
 static const struct {
 	const char *part, *module;
 } control_parts[] = {{"cpu", "cpu"}, {"rdt", "rdt"}, {"blockio", "blkio"}};
 
 /* Keys of the core that the agent may push, besides the sections of modules. */
-static const char *const pushable[] = {
+static const char *const pushable_keys[] = {
 	"policy",	 "controllers",	      "calculators",   "log",	      "instrumentation",
 	"agent",	 "onPolicyError",     "resetOnSwitch", "adjustments", "metrics",
 	"nodeResources", "rebalanceInterval", "dra",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static bool one_of(const char *s, const char *const *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(s, list[i]))
-			return true;
-	return false;
-}
+static const struct conf_strings pushable = {pushable_keys, COUNT(pushable_keys)};
 
 /* ---- merging --------------------------------------------------------------------------------- */
 
@@ -92,9 +83,10 @@ static const char *module_of_kind(const struct conf_loader *l, const char *kind)
 
 static void check_resource_keys(struct conf_loader *l, const struct rp_cfg_node *root)
 {
-	static const char *const keys[] = {"apiVersion", "kind", "metadata", "spec", "status"};
+	static const char *const names[] = {"apiVersion", "kind", "metadata", "spec", "status"};
+	static const struct conf_strings keys = {names, COUNT(names)};
 	for (uint32_t i = 0; i < root->n; i++)
-		if (!one_of(root->members[i].key, keys, COUNT(keys)))
+		if (!conf_has_string(&keys, root->members[i].key))
 			(void)problem_node(l->errs, root->members[i].node, NULL,
 					   "unknown key of a custom resource");
 }
@@ -240,14 +232,15 @@ static int rewrite_hoist(struct conf_loader *l, struct rp_cfg_node *root, const 
 	bool in_force = str_eq(name, policy);
 	if (!module->schema || (!in_force && !module->schema->cr_kind))
 		return 0;
-	for (size_t i = 0; i < COUNT(common_parts); i++) {
-		const struct conf_member *m = node_member(section, common_parts[i]);
+	for (unsigned i = 0; i < conf_common_parts.n; i++) {
+		const char *part = conf_common_parts.items[i];
+		const struct conf_member *m = node_member(section, part);
 		struct rp_cfg_node *node;
 		if (!m)
 			continue;
 		int rc = split_part(l, section, m, &module->schema->root, &node);
 		if (rc == 0 && node && in_force)
-			rc = merge_under(l->arena, root, common_parts[i], node);
+			rc = merge_under(l->arena, root, part, node);
 		if (rc < 0)
 			return rc;
 	}
@@ -383,7 +376,7 @@ static int rewrite_overlay(struct conf_loader *l, const struct rp_cfg_node *push
 {
 	for (uint32_t i = 0; i < pushed->n; i++) {
 		const struct conf_member *m = &pushed->members[i];
-		if (core_key(m->key) && !one_of(m->key, pushable, COUNT(pushable))) {
+		if (core_key(m->key) && !conf_has_string(&pushable, m->key)) {
 			warning_node(l->errs, m->node, NULL,
 				     "only rp.conf can set this; the pushed value is ignored");
 			continue;

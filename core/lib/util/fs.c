@@ -226,12 +226,14 @@ static bool may_go_on(ssize_t n, const char *buf, size_t len, size_t size)
 	return n > 0 && len < size && (n >= PIECE_MIN || buf[len - 1] != '\n');
 }
 
-static ssize_t read_fd(int fd, char *buf, size_t size)
+/* Reads from the position of the file, or from its beginning. */
+static ssize_t read_text(int fd, char *buf, size_t size, bool beginning)
 {
 	size_t len = 0;
 	ssize_t n;
 	do {
-		n = read(fd, buf + len, size - len);
+		n = beginning ? pread(fd, buf + len, size - len, (off_t)len)
+			      : read(fd, buf + len, size - len);
 		if (n < 0)
 			return -errno;
 		len += (size_t)n;
@@ -241,27 +243,19 @@ static ssize_t read_fd(int fd, char *buf, size_t size)
 
 ssize_t fs_read_from(int fd, char *buf, size_t size)
 {
-	size_t len = 0;
-	ssize_t n;
-	do {
-		n = pread(fd, buf + len, size - len, (off_t)len);
-		if (n < 0)
-			return -errno;
-		len += (size_t)n;
-	} while (may_go_on(n, buf, len, size));
-	return end_text(buf, len, size);
+	return read_text(fd, buf, size, true);
 }
 
 ssize_t fs_read_at(int dirfd, const char *path, char *buf, size_t size)
 {
 	_close_ int fd = openat(dirfd, fs_relative(path), O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : read_fd(fd, buf, size);
+	return fd < 0 ? -errno : read_text(fd, buf, size, false);
 }
 
 ssize_t fs_read(const struct fs_root *root, const char *path, char *buf, size_t size)
 {
 	_close_ int fd = open_below(root, path, O_RDONLY);
-	return fd < 0 ? fd : read_fd(fd, buf, size);
+	return fd < 0 ? fd : read_text(fd, buf, size, false);
 }
 
 int fs_read_all(const struct fs_root *root, const char *path, size_t limit, char **ret,
