@@ -67,14 +67,6 @@ void calc_reset(const struct rp_nr_sink *out, const char *const *names, const ch
 	}
 }
 
-int32_t calc_node(const struct modhost *h, struct rp_nr_node *ret, struct rp_nr_measured *ret_usage)
-{
-	*ret = (struct rp_nr_node){.size = sizeof *ret};
-	*ret_usage = (struct rp_nr_measured){.size = sizeof *ret_usage};
-	bool known = !h->noderes->node(h->ctx, ret) && !h->noderes->measured(h->ctx, ret_usage);
-	return known ? 0 : modhost_fail(h, -RP_ENOENT, "the node is unknown");
-}
-
 const char *calc_why_degraded(const struct rp_nr_measured *m, char *text, size_t size)
 {
 	if (m->age_ms == RP_NOT_SET)

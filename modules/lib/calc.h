@@ -28,9 +28,17 @@ void calc_give(const struct rp_nr_sink *out, const char *name, int64_t units, co
 	       uint32_t n_zones, const char *message);
 /* Reports a reset of each resource of the list, which ends with NULL. */
 void calc_reset(const struct rp_nr_sink *out, const char *const *names, const char *message);
-/* Reads the node and its usage. -RP_ENOENT with a message: they are unknown. */
-int32_t calc_node(const struct modhost *h, struct rp_nr_node *ret,
-		  struct rp_nr_measured *ret_usage);
+/* Reads the node and its usage. -RP_ENOENT with a message: they are unknown. Inline, so that the
+ * structs have the size that the calculator was built with. */
+static inline int32_t calc_node(const struct modhost *h, struct rp_nr_node *ret,
+				struct rp_nr_measured *ret_usage)
+{
+	*ret = (struct rp_nr_node){.size = sizeof *ret};
+	*ret_usage = (struct rp_nr_measured){.size = sizeof *ret_usage};
+	if (!h->noderes->node(h->ctx, ret) && !h->noderes->measured(h->ctx, ret_usage))
+		return 0;
+	return modhost_fail(h, -RP_ENOENT, "the node is unknown");
+}
 /* Writes the reason why usage is unknown at present. Returns text. */
 const char *calc_why_degraded(const struct rp_nr_measured *m, char *text, size_t size);
 #define CALC_WHY_MAX 128u
