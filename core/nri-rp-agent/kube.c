@@ -61,7 +61,7 @@ struct kube {
 bool kube_name_valid(const char *name, bool dots)
 {
 	size_t n = strnlen(name, KUBE_NAME_MAX + 1);
-	return n && n <= KUBE_NAME_MAX &&
+	return n && n <= KUBE_NAME_MAX && name[0] != '.' && name[0] != '-' &&
 	       !name[strspn(name, dots ? "abcdefghijklmnopqrstuvwxyz0123456789-."
 				       : "abcdefghijklmnopqrstuvwxyz0123456789-")];
 }

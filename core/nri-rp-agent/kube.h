@@ -104,7 +104,7 @@ static inline json_t *kube_meta(const json_t *object, const char *key)
 }
 
 /* Returns true for a name that can become a part of a path: lower-case letters, digits, '-' and, if
- * dots, '.'. */
+ * dots, '.'. The first character is a letter or digit, so that no name means another folder. */
 bool kube_name_valid(const char *name, bool dots);
 #define KUBE_NAME_MAX 253u /* longest name, in bytes */
 

@@ -59,7 +59,7 @@ static void take_threads(struct pick *k)
 		pick_unit(k, pick_ranked(k->m, MACHINE_CORE, i));
 }
 
-/* The cores of a cache, in the order in which their CPUs are taken. */
+/* Passes over the cores of a cache: each takes CPUs of the cores that it names. */
 enum cache_pass { CACHE_WHOLE, CACHE_BROKEN, CACHE_ANY, N_CACHE_PASSES };
 
 /* Takes whole cores, then single threads: of cores that are partly in use, then of any. */

@@ -19,6 +19,7 @@
 #include "core/nri-rp-agent/candidate.h"
 #include "core/lib/kube/kubeconfig.h"
 #include "core/lib/kube/objects.h"
+#include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/nri-rp-agent/node_patch.h"
@@ -503,6 +504,24 @@ static void test_wishes(void **state)
 		"{'metadata': {'resourceVersion': '7', 'annotations': {" OWNED "null}}}", NULL);
 }
 
+/* Names become parts of paths of the API server. */
+static void test_names(void **state)
+{
+	static const char *const bad[] = {"",	 ".",	"..", ".a",  "-a",
+					  "a/b", "a?b", "A",  "a b", "a%2e"};
+	char longest[KUBE_NAME_MAX + 2];
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(kube_name_valid(bad[i], true));
+	assert_true(kube_name_valid("node-1.example.com", true));
+	assert_false(kube_name_valid("node-1.example.com", false));
+	assert_true(kube_name_valid("kube-system", false));
+	memset(longest, 'a', sizeof longest);
+	longest[KUBE_NAME_MAX + 1] = '\0';
+	assert_false(kube_name_valid(longest, true));
+	longest[KUBE_NAME_MAX] = '\0';
+	assert_true(kube_name_valid(longest, true));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -520,6 +539,7 @@ int main(void)
 		cmocka_unit_test(test_pod),
 		cmocka_unit_test(test_node_refused),
 		cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,8 +72,9 @@ static int read_kind(struct plan *p, const json_t *d, struct machine_kind *k)
 	struct args *a = ARGS(d, p->err);
 	(void)arg_int(a, "cores", 1, 1, RP_CPUS_MAX, &cores);
 	(void)arg_int(a, "threads", 1, 1, 16, &threads);
-	if (read_frequency(a, &k->frequency))
-		return a->r;
+	int r = read_frequency(a, &k->frequency);
+	if (r)
+		return r;
 	k->cores = (uint32_t)cores;
 	k->threads = (uint32_t)threads;
 	if (d == p->d)

@@ -20,7 +20,8 @@ void put_extended(struct json *j, struct pipeline *p)
 	struct pb_builder b = {.arena = arena};
 	Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
 	struct err err = ERR_INIT;
-	if (!put_object(j, "extended_resources", arena && !zones_collect_extended(p, &b, &m, &err)))
+	bool known = arena && !zones_collect_extended(p, &b, &m, &err) && !b.full;
+	if (!put_object(j, "extended_resources", known))
 		return;
 	json_karr(j, "own");
 	for (size_t i = 0; i < m.n_owned; i++)
