@@ -484,7 +484,7 @@ static void decision_limits(void **state)
 	RpStore__Values decided = RP_STORE__VALUES__INIT, acked = RP_STORE__VALUES__INIT;
 	RpStore__Needs needs = RP_STORE__NEEDS__INIT;
 	_free_ char *long_name = repeat('x', STORE_NAME_MAX + 1);
-	_free_ char *large = repeat('x', RECORD_TEXT_MAX + 1);
+	_free_ char *large = repeat('x', DECISION_TEXT_MAX + 1);
 	m.decided = &decided;
 	m.acked = &acked;
 	m.needs = &needs;
@@ -525,12 +525,12 @@ static void decision_limits(void **state)
 		ProtobufCBinaryData *field;
 		size_t max;
 	} fields[] = {
-		{&m.has_rdt_class, &m.rdt_class, RECORD_TEXT_MAX},
-		{&m.has_blockio_class, &m.blockio_class, RECORD_TEXT_MAX},
-		{&m.has_cpu_class, &m.cpu_class, RECORD_TEXT_MAX},
+		{&m.has_rdt_class, &m.rdt_class, DECISION_TEXT_MAX},
+		{&m.has_blockio_class, &m.blockio_class, DECISION_TEXT_MAX},
+		{&m.has_cpu_class, &m.cpu_class, DECISION_TEXT_MAX},
 		{&m.has_private_data, &m.private_data, RP_PRIVATE_MAX},
-		{&m.has_degraded, &m.degraded, RECORD_TEXT_MAX},
-		{&m.has_data, &m.data, RECORD_TEXT_MAX},
+		{&m.has_degraded, &m.degraded, DECISION_TEXT_MAX},
+		{&m.has_data, &m.data, DECISION_TEXT_MAX},
 	};
 	for (unsigned i = 0; i < 6; i++) {
 		*fields[i].has = true;

@@ -131,6 +131,16 @@ struct needs {
 	int64_t mem_request, mem_limit; /* memory in bytes; 0: none */
 };
 
+#define DECISION_TEXT_MAX (1u << 20) /* largest class, reason or data file */
+/* Rows of the blobs of a decision that are stored: member, words for messages, largest size. */
+#define DECISION_BLOBS(ROW)                                                                        \
+	ROW(rdt_class, "RDT class", DECISION_TEXT_MAX)                                             \
+	ROW(blockio_class, "block I/O class", DECISION_TEXT_MAX)                                   \
+	ROW(cpu_class, "CPU class", DECISION_TEXT_MAX)                                             \
+	ROW(private_data, "private data", RP_PRIVATE_MAX)                                          \
+	ROW(degraded, "reason", DECISION_TEXT_MAX)                                                 \
+	ROW(data, "data", DECISION_TEXT_MAX)
+
 struct decision {
 	/* first the members that are read of all containers */
 	uint32_t state; /* RP_STATE_… */

@@ -44,14 +44,10 @@ static void decision_copy(struct decision *dst, const struct decision *src)
 	intern_ref(dst->cpus);
 	intern_ref(dst->mems);
 	intern_ref(dst->exclusive);
-	blob_ref(dst->rdt_class);
-	blob_ref(dst->blockio_class);
-	blob_ref(dst->cpu_class);
 	blob_ref(dst->rdt_adjusted);
 	blob_ref(dst->blockio_adjusted);
-	blob_ref(dst->private_data);
-	blob_ref(dst->degraded);
-	blob_ref(dst->data);
+#define REF_BLOB(member, what, max) blob_ref(dst->member);
+	DECISION_BLOBS(REF_BLOB)
 }
 
 void decision_fini(struct cache *c, struct decision *d)
@@ -59,14 +55,10 @@ void decision_fini(struct cache *c, struct decision *d)
 	txn_put_set(c, &d->cpus, NULL);
 	txn_put_set(c, &d->mems, NULL);
 	txn_put_set(c, &d->exclusive, NULL);
-	txn_put_blob(&d->rdt_class, NULL);
-	txn_put_blob(&d->blockio_class, NULL);
-	txn_put_blob(&d->cpu_class, NULL);
 	txn_put_blob(&d->rdt_adjusted, NULL);
 	txn_put_blob(&d->blockio_adjusted, NULL);
-	txn_put_blob(&d->private_data, NULL);
-	txn_put_blob(&d->degraded, NULL);
-	txn_put_blob(&d->data, NULL);
+#define DROP_BLOB(member, what, max) txn_put_blob(&d->member, NULL);
+	DECISION_BLOBS(DROP_BLOB)
 }
 
 /* ---- counts ---------------------------------------------------------------------------------- */

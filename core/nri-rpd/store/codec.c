@@ -172,18 +172,10 @@ void record_of_decision(struct record *r, const struct ctr *ctr, const char *pol
 	m->has_confined = m->confined = d->confined;
 	m->needs = needs_message(&r->needs, &d->needs);
 	m->policy = *policy ? codec_text(policy) : NULL;
-	m->has_rdt_class = d->rdt_class != NULL;
-	m->rdt_class = blob_bytes(d->rdt_class);
-	m->has_blockio_class = d->blockio_class != NULL;
-	m->blockio_class = blob_bytes(d->blockio_class);
-	m->has_cpu_class = d->cpu_class != NULL;
-	m->cpu_class = blob_bytes(d->cpu_class);
-	m->has_private_data = d->private_data != NULL;
-	m->private_data = blob_bytes(d->private_data);
-	m->has_degraded = d->degraded != NULL;
-	m->degraded = blob_bytes(d->degraded);
-	m->has_data = d->data != NULL;
-	m->data = blob_bytes(d->data);
+#define ENCODE_BLOB(member, what, max)                                                             \
+	m->has_##member = d->member != NULL;                                                       \
+	m->member = blob_bytes(d->member);
+	DECISION_BLOBS(ENCODE_BLOB)
 	set_head(r, RECORD_DECISION, ctr->seq, &m->base);
 }
 
@@ -261,65 +253,80 @@ int record_open(const void *record, size_t len, struct record_view *ret)
 	return 0;
 }
 
-static void *codec_unpack(struct arena *a, const ProtobufCMessageDescriptor *type,
-			  const uint8_t *data, size_t len, struct err *err)
+/* Decoder of a message; keeps the first error. */
+struct decoder {
+	struct arena *arena;
+	struct err *err;
+	int error; /* 0: none */
+};
+
+static __attribute__((format(printf, 2, 3))) void codec_fail(struct decoder *c, const char *fmt,
+							     ...)
 {
-	ProtobufCAllocator alloc = pb_arena(a);
+	va_list ap;
+	va_start(ap, fmt);
+	if (!c->error)
+		c->error = err_vset(c->err, -EINVAL, fmt, ap);
+	va_end(ap);
+}
+
+static void *codec_unpack(struct decoder *c, const ProtobufCMessageDescriptor *type,
+			  const uint8_t *data, size_t len)
+{
+	ProtobufCAllocator alloc = pb_arena(c->arena);
 	void *m = len <= RECORD_MAX ? protobuf_c_message_unpack(type, &alloc, len, data) : NULL;
 	if (!m)
-		(void)err_set(err, -EINVAL, "not a %s message", type->short_name);
+		codec_fail(c, "not a %s message", type->short_name);
 	return m;
 }
 
-static int check_text(const char *what, const char *s, size_t max, struct err *err)
+static void check_text(struct decoder *c, const char *what, const char *s, size_t max)
 {
 	if (strnlen(s, max + 1) > max)
-		return err_set(err, -EINVAL, "%s is longer than %zu bytes", what, max);
-	return 0;
+		codec_fail(c, "%s is longer than %zu bytes", what, max);
 }
 
-static int check_id(const char *what, const char *s, struct err *err)
+static void check_id(struct decoder *c, const char *what, const char *s)
 {
 	if (!*s)
-		return err_set(err, -EINVAL, "%s is empty", what);
-	return check_text(what, s, CACHE_ID_MAX, err);
+		codec_fail(c, "%s is empty", what);
+	check_text(c, what, s, CACHE_ID_MAX);
 }
 
 /* Checks packed pairs ("key NUL value NUL …", keys ascending). The format is that of the cache, so
  * no conversion is needed. */
-static int read_kvs(ProtobufCBinaryData b, struct kvs *ret, struct err *err)
+static struct kvs read_kvs(struct decoder *c, ProtobufCBinaryData b)
 {
-	*ret = (struct kvs){0};
-	if (!b.len)
-		return 0;
 	char *p = (char *)b.data, *end = p + b.len, *last = NULL;
 	struct kvs s = {.size = (uint32_t)b.len, .data = p};
-	if (b.len > KVS_TOTAL_MAX || end[-1])
-		return err_set(err, -EINVAL,
-			       "%zu bytes of labels or annotations without a terminator", b.len);
+	if (!b.len)
+		return (struct kvs){0};
+	if (b.len > KVS_TOTAL_MAX || end[-1]) {
+		codec_fail(c, "%zu bytes of labels or annotations without a terminator", b.len);
+		return (struct kvs){0};
+	}
 	while (p < end) {
 		const char *value = kvs_after(p), *next = value < end ? kvs_after(value) : NULL;
 		if (!next || (size_t)(next - p) > (size_t)2 * KVS_VALUE_MAX ||
-		    (last && strcmp(last, p) >= 0))
-			return err_set(err, -EINVAL, "unsorted labels or annotations");
+		    (last && strcmp(last, p) >= 0)) {
+			codec_fail(c, "unsorted labels or annotations");
+			return (struct kvs){0};
+		}
 		s.n++;
 		s.beginnings |= kvs_beginning(p);
 		last = p;
 		p = (char *)next;
 	}
-	*ret = s;
-	return 0;
+	return s;
 }
 
-static int read_set(struct stored_set *set, const char *list, uint32_t max, const char *what,
-		    struct err *err)
+static void read_set(struct decoder *c, struct stored_set *set, const char *list, uint32_t max,
+		     const char *what)
 {
 	set->present = list != NULL;
 	rp_idset_clear(&set->ids);
 	if (list && rp_idset_parse(&set->ids, list, max))
-		return err_set(err, -EINVAL, "%s \"%.64s\" is not a list of numbers below %u", what,
-			       list, max);
-	return 0;
+		codec_fail(c, "%s \"%.64s\" is not a list of numbers below %u", what, list, max);
 }
 
 static int64_t codec_amount(protobuf_c_boolean has, int64_t value)
@@ -327,207 +334,159 @@ static int64_t codec_amount(protobuf_c_boolean has, int64_t value)
 	return has ? value : RP_NOT_SET;
 }
 
-static int read_values(const RpStore__Values *m, struct stored_values *v, struct err *err)
+static void read_values(struct decoder *c, const RpStore__Values *m, struct stored_values *v)
 {
 	v->shares = codec_amount(m->has_shares, m->shares);
 	v->quota = codec_amount(m->has_quota, m->quota);
 	v->period = codec_amount(m->has_period, m->period);
 	v->mem_limit = codec_amount(m->has_mem_limit, m->mem_limit);
-	int r = read_set(&v->cpus, m->cpus, RP_CPUS_MAX, "CPU set", err);
-	return r ? r : read_set(&v->mems, m->mems, RP_NODES_MAX, "memory node set", err);
+	read_set(c, &v->cpus, m->cpus, RP_CPUS_MAX, "CPU set");
+	read_set(c, &v->mems, m->mems, RP_NODES_MAX, "memory node set");
 }
 
-static int read_need(int64_t value, const char *what, int64_t *ret, struct err *err)
+static int64_t read_need(struct decoder *c, int64_t value, const char *what)
 {
 	if (value < 0)
-		return err_set(err, -EINVAL, "a %s of %lld", what, (long long)value);
-	*ret = value;
-	return 0;
+		codec_fail(c, "a %s of %lld", what, (long long)value);
+	return value;
 }
 
-static int read_needs(const RpStore__Needs *m, struct needs *n, struct err *err)
+static struct needs read_needs(struct decoder *c, const RpStore__Needs *m)
 {
-	int r = read_need(m->cpu_request, "CPU request", &n->cpu_request, err);
-	if (!r)
-		r = read_need(m->cpu_limit, "CPU limit", &n->cpu_limit, err);
-	if (!r)
-		r = read_need(m->mem_request, "memory request", &n->mem_request, err);
-	if (!r)
-		r = read_need(m->mem_limit, "memory limit", &n->mem_limit, err);
-	return r;
+	return (struct needs){
+		.cpu_request = read_need(c, m->cpu_request, "CPU request"),
+		.cpu_limit = read_need(c, m->cpu_limit, "CPU limit"),
+		.mem_request = read_need(c, m->mem_request, "memory request"),
+		.mem_limit = read_need(c, m->mem_limit, "memory limit"),
+	};
 }
 
-static int read_bytes(struct stored_bytes *ret, protobuf_c_boolean has, ProtobufCBinaryData b,
-		      size_t max, const char *what, struct err *err)
+static struct stored_bytes read_bytes(struct decoder *c, protobuf_c_boolean has,
+				      ProtobufCBinaryData b, size_t max, const char *what)
 {
-	*ret = (struct stored_bytes){NULL, 0};
 	if (!has)
-		return 0;
+		return (struct stored_bytes){NULL, 0};
 	if (b.len > max)
-		return err_set(err, -EINVAL, "%s is longer than %zu bytes", what, max);
+		codec_fail(c, "%s is longer than %zu bytes", what, max);
 	/* protobuf-c has no memory for empty bytes, but they are present */
-	*ret = (struct stored_bytes){b.len ? (const void *)b.data : "", (uint32_t)b.len};
-	return 0;
+	return (struct stored_bytes){b.len ? (const void *)b.data : "", (uint32_t)b.len};
 }
 
 int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct stored_pod *ret,
 		      struct err *err)
 {
-	const RpStore__Pod *m = codec_unpack(a, &rp_store__pod__descriptor, data, len, err);
+	struct decoder c = {a, err, 0};
+	const RpStore__Pod *m = codec_unpack(&c, &rp_store__pod__descriptor, data, len);
+	const Grants__Grants *grants;
 	if (!m)
 		return -EINVAL;
 	struct stored_pod p = {.stopped = m->stopped, .policy = codec_text(m->policy)};
-	const Grants__Grants *grants;
-	struct pod_desc *d = &p.desc;
-	d->id = m->id;
-	d->name = m->name;
-	d->uid = m->uid;
-	d->ns = m->ns;
-	d->runtime_handler = m->runtime_handler;
-	d->cgroup_parent = m->cgroup_parent;
-	int r = check_id("pod id", d->id, err);
-	if (!r)
-		r = check_text("pod name", d->name, CACHE_ID_MAX, err);
-	if (!r)
-		r = check_text("pod uid", d->uid, CACHE_ID_MAX, err);
-	if (!r)
-		r = check_text("namespace", d->ns, CACHE_ID_MAX, err);
-	if (!r)
-		r = check_text("runtime handler", d->runtime_handler, CACHE_ID_MAX, err);
-	if (!r)
-		r = check_text("cgroup parent", d->cgroup_parent, CACHE_PATH_MAX, err);
-	if (!r)
-		r = read_kvs(m->labels, &p.labels, err);
-	if (!r)
-		r = read_kvs(m->annotations, &p.annotations, err);
-	if (!r)
-		r = read_bytes(&p.private_data, m->has_private_data, m->private_data,
-			       RP_PRIVATE_MAX, "private data", err);
-	if (!r)
-		r = read_bytes(&p.grants, m->has_grants, m->grants, GRANTS_BYTES_MAX, "grants",
-			       err);
-	if (!r && m->has_grants)
-		r = grants_unpack(a, m->grants.data, m->grants.len, &grants, err);
-	if (!r)
-		r = check_text("policy", p.policy, STORE_NAME_MAX, err);
-	if (!r)
+	p.desc = (struct pod_desc){.id = m->id,
+				   .name = m->name,
+				   .uid = m->uid,
+				   .ns = m->ns,
+				   .runtime_handler = m->runtime_handler,
+				   .cgroup_parent = m->cgroup_parent};
+	check_id(&c, "pod id", m->id);
+	check_text(&c, "pod name", m->name, CACHE_ID_MAX);
+	check_text(&c, "pod uid", m->uid, CACHE_ID_MAX);
+	check_text(&c, "namespace", m->ns, CACHE_ID_MAX);
+	check_text(&c, "runtime handler", m->runtime_handler, CACHE_ID_MAX);
+	check_text(&c, "cgroup parent", m->cgroup_parent, CACHE_PATH_MAX);
+	p.labels = read_kvs(&c, m->labels);
+	p.annotations = read_kvs(&c, m->annotations);
+	p.private_data = read_bytes(&c, m->has_private_data, m->private_data, RP_PRIVATE_MAX,
+				    "private data");
+	p.grants = read_bytes(&c, m->has_grants, m->grants, GRANTS_BYTES_MAX, "grants");
+	if (!c.error && m->has_grants)
+		c.error = grants_unpack(a, m->grants.data, m->grants.len, &grants, err);
+	check_text(&c, "policy", p.policy, STORE_NAME_MAX);
+	if (!c.error)
 		*ret = p;
-	return r;
+	return c.error;
 }
 
 /* Reads the values requested by the runtime. The texts of the sets are checked and kept as they
  * are. */
-static int read_requested(const RpStore__Values *m, struct res_desc *ret, struct err *err)
+static struct res_desc read_requested(struct decoder *c, const RpStore__Values *m)
 {
 	struct stored_values v;
-	int r = read_values(m, &v, err);
-	if (r)
-		return r;
-	*ret = (struct res_desc){.amounts = v.amounts, .cpus = m->cpus, .mems = m->mems};
-	return 0;
+	read_values(c, m, &v);
+	return (struct res_desc){.amounts = v.amounts, .cpus = m->cpus, .mems = m->mems};
 }
 
-static int read_huge(const RpStore__Facts *m, struct huge *ret, struct err *err)
+static void read_huge(struct decoder *c, const RpStore__Facts *m, struct huge *ret)
 {
 	for (size_t i = 0; i < m->n_huge; i++) {
 		const RpStore__Huge *h = m->huge[i];
-		if (i == HUGE_SIZES_MAX || !h->page || h->bytes > DERIVE_BYTES_MAX)
-			return err_set(err, -EINVAL, "the huge pages are invalid");
+		if (i == HUGE_SIZES_MAX || !h->page || h->bytes > DERIVE_BYTES_MAX) {
+			codec_fail(c, "the huge pages are invalid");
+			return;
+		}
 		ret->of[ret->n++] = (struct huge_request){.page = h->page, .bytes = h->bytes};
 	}
-	return 0;
 }
 
 int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct stored_facts *ret,
 			struct err *err)
 {
-	const RpStore__Facts *m = codec_unpack(a, &rp_store__facts__descriptor, data, len, err);
+	struct decoder c = {a, err, 0};
+	const RpStore__Facts *m = codec_unpack(&c, &rp_store__facts__descriptor, data, len);
 	if (!m)
 		return -EINVAL;
 	struct stored_facts f = {.flags = m->flags & FLAGS_STORED,
-				 .pod_cpu_extra = m->pod_cpu_extra};
+				 .pod_cpu_extra = m->pod_cpu_extra,
+				 .device = m->device,
+				 .users = codec_text(m->users),
+				 .claim = m->claim};
 	struct ctr_desc *d = &f.desc;
 	d->id = m->id;
 	d->pod_id = m->pod;
 	d->name = m->name;
 	d->cgroups_path = m->cgroups_path;
 	d->oom_score_adj = codec_amount(m->has_oom_score_adj, m->oom_score_adj);
-	int r = check_id("container id", d->id, err);
-	if (!r)
-		r = check_id("pod id", d->pod_id, err);
-	if (!r)
-		r = check_text("container name", d->name, CACHE_ID_MAX, err);
-	if (!r)
-		r = check_text("cgroups path", d->cgroups_path, CACHE_PATH_MAX, err);
-	if (!r)
-		r = read_kvs(m->labels, &f.labels, err);
-	if (!r)
-		r = read_kvs(m->annotations, &f.annotations, err);
-	if (!r)
-		r = read_requested(m->requested, &d->res, err);
-	if (!r)
-		r = read_needs(m->wanted, &f.wanted, err);
-	if (!r)
-		r = read_huge(m, &d->huge, err);
-	if (!r && (f.pod_cpu_extra < 0 || f.pod_cpu_extra > FEED_AMOUNT_MAX))
-		r = err_set(err, -EINVAL, "the CPU request of its pod is invalid");
-	f.device = m->device;
-	f.users = m->users ? m->users : "";
-	f.claim = m->claim;
-	if (!r && f.device)
-		r = check_text("device", f.device, CACHE_ID_MAX, err);
-	if (!r)
-		r = check_text("users of the claim", f.users, CLAIM_USERS_MAX, err);
-	if (!r)
+	check_id(&c, "container id", d->id);
+	check_id(&c, "pod id", d->pod_id);
+	check_text(&c, "container name", d->name, CACHE_ID_MAX);
+	check_text(&c, "cgroups path", d->cgroups_path, CACHE_PATH_MAX);
+	f.labels = read_kvs(&c, m->labels);
+	f.annotations = read_kvs(&c, m->annotations);
+	d->res = read_requested(&c, m->requested);
+	f.wanted = read_needs(&c, m->wanted);
+	read_huge(&c, m, &d->huge);
+	if (f.pod_cpu_extra < 0 || f.pod_cpu_extra > FEED_AMOUNT_MAX)
+		codec_fail(&c, "the CPU request of its pod is invalid");
+	check_text(&c, "device", codec_text(f.device), CACHE_ID_MAX);
+	check_text(&c, "users of the claim", f.users, CLAIM_USERS_MAX);
+	if (!c.error)
 		*ret = f;
-	return r;
+	return c.error;
 }
 
 static const RpStore__Values values_none = RP_STORE__VALUES__INIT;
 
-static int read_blobs(const RpStore__Decision *m, struct stored_decision *d, struct err *err)
-{
-	int r = read_bytes(&d->rdt_class, m->has_rdt_class, m->rdt_class, RECORD_TEXT_MAX,
-			   "RDT class", err);
-	if (!r)
-		r = read_bytes(&d->blockio_class, m->has_blockio_class, m->blockio_class,
-			       RECORD_TEXT_MAX, "block I/O class", err);
-	if (!r)
-		r = read_bytes(&d->cpu_class, m->has_cpu_class, m->cpu_class, RECORD_TEXT_MAX,
-			       "CPU class", err);
-	if (!r)
-		r = read_bytes(&d->private_data, m->has_private_data, m->private_data,
-			       RP_PRIVATE_MAX, "private data", err);
-	if (!r)
-		r = read_bytes(&d->degraded, m->has_degraded, m->degraded, RECORD_TEXT_MAX,
-			       "reason", err);
-	if (!r)
-		r = read_bytes(&d->data, m->has_data, m->data, RECORD_TEXT_MAX, "data", err);
-	return r;
-}
-
-static int check_decision(const struct stored_decision *d, struct err *err)
+static void check_decision(struct decoder *c, const struct stored_decision *d)
 {
 	const struct stored_values *v = &d->decided;
 	if (d->state > RP_STATE_EXITED)
-		return err_set(err, -EINVAL, "a state of %u", d->state);
+		codec_fail(c, "a state of %u", d->state);
 	if (d->group > RP_GROUP_MAX)
-		return err_set(err, -EINVAL, "group %u", d->group);
+		codec_fail(c, "group %u", d->group);
 	if (!rp_ids_subset(rp_ids_of(&d->exclusive.ids), rp_ids_of(&v->cpus.ids)))
-		return err_set(err, -EINVAL, "exclusive CPUs that are not among its CPUs");
+		codec_fail(c, "exclusive CPUs that are not among its CPUs");
 	if ((v->shares != RP_NOT_SET && v->shares < 0) ||
 	    (v->quota != RP_NOT_SET && v->quota < -1) ||
 	    (v->period != RP_NOT_SET && v->period < 0) ||
 	    (v->mem_limit != RP_NOT_SET && v->mem_limit < -1))
-		return err_set(err, -EINVAL, "a decided value is negative");
-	return check_text("policy", d->policy, STORE_NAME_MAX, err);
+		codec_fail(c, "a decided value is negative");
+	check_text(c, "policy", d->policy, STORE_NAME_MAX);
 }
 
 int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
 			   struct stored_decision *ret, struct err *err)
 {
-	const RpStore__Decision *m =
-		codec_unpack(a, &rp_store__decision__descriptor, data, len, err);
+	struct decoder c = {a, err, 0};
+	const RpStore__Decision *m = codec_unpack(&c, &rp_store__decision__descriptor, data, len);
 	if (!m)
 		return -EINVAL;
 	ret->state = m->state;
@@ -537,52 +496,50 @@ int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
 	ret->claimed = m->claimed;
 	ret->confined = m->confined;
 	ret->policy = codec_text(m->policy);
-	int r = read_values(m->decided, &ret->decided, err);
-	if (!r)
-		r = read_values(m->acked, &ret->acked, err);
-	if (!r)
-		r = read_values(m->sent ? m->sent : &values_none, &ret->sent, err);
-	if (!r)
-		r = read_set(&ret->exclusive, m->exclusive, RP_CPUS_MAX, "exclusive set", err);
-	if (!r)
-		r = read_needs(m->needs, &ret->needs, err);
-	if (!r)
-		r = read_blobs(m, ret, err);
-	return r ? r : check_decision(ret, err);
+	read_values(&c, m->decided, &ret->decided);
+	read_values(&c, m->acked, &ret->acked);
+	read_values(&c, m->sent ? m->sent : &values_none, &ret->sent);
+	read_set(&c, &ret->exclusive, m->exclusive, RP_CPUS_MAX, "exclusive set");
+	ret->needs = read_needs(&c, m->needs);
+#define READ_BLOB(member, what, max)                                                               \
+	ret->member = read_bytes(&c, m->has_##member, m->member, max, what);
+	DECISION_BLOBS(READ_BLOB)
+	check_decision(&c, ret);
+	return c.error;
 }
 
 int record_decode_moved(struct arena *a, const uint8_t *data, size_t len, struct stored_moved *ret,
 			struct err *err)
 {
-	const RpStore__Moved *m = codec_unpack(a, &rp_store__moved__descriptor, data, len, err);
+	struct decoder c = {a, err, 0};
+	const RpStore__Moved *m = codec_unpack(&c, &rp_store__moved__descriptor, data, len);
 	if (!m)
 		return -EINVAL;
 	if (m->n_containers > CACHE_CTRS_MAX)
-		return err_set(err, -EINVAL, "%zu containers, more than %u", m->n_containers,
-			       CACHE_CTRS_MAX);
-	int r = read_set(&ret->cpus, m->cpus, RP_CPUS_MAX, "CPU set", err);
-	if (!r)
-		r = read_set(&ret->mems, m->mems, RP_NODES_MAX, "memory node set", err);
+		codec_fail(&c, "%zu containers, more than %u", m->n_containers, CACHE_CTRS_MAX);
+	read_set(&c, &ret->cpus, m->cpus, RP_CPUS_MAX, "CPU set");
+	read_set(&c, &ret->mems, m->mems, RP_NODES_MAX, "memory node set");
 	ret->acked = m->acked;
 	ret->numbers = m->containers;
 	ret->n = (uint32_t)m->n_containers;
-	return r;
+	return c.error;
 }
 
 int record_decode_blob(struct arena *a, const uint8_t *data, size_t len, struct stored_blob *ret,
 		       struct err *err)
 {
-	const RpStore__Blob *m = codec_unpack(a, &rp_store__blob__descriptor, data, len, err);
+	struct decoder c = {a, err, 0};
+	const RpStore__Blob *m = codec_unpack(&c, &rp_store__blob__descriptor, data, len);
 	if (!m)
 		return -EINVAL;
 	if (m->data.len > STORE_BLOB_MAX)
-		return err_set(err, -EINVAL, "a blob of %zu bytes", m->data.len);
-	int r = *m->name ? check_text("name", m->name, STORE_NAME_MAX, err)
-			 : err_set(err, -EINVAL, "a blob without a name");
-	if (!r && m->version)
-		r = check_text("version", m->version, STORE_NAME_MAX, err);
-	if (r)
-		return r;
+		codec_fail(&c, "a blob of %zu bytes", m->data.len);
+	if (!*m->name)
+		codec_fail(&c, "a blob without a name");
+	check_text(&c, "name", m->name, STORE_NAME_MAX);
+	check_text(&c, "version", codec_text(m->version), STORE_NAME_MAX);
+	if (c.error)
+		return c.error;
 	*ret = (struct stored_blob){m->name, codec_text(m->version), NULL, m->data.len};
 	if (m->has_data)
 		ret->data = m->data.len ? (const void *)m->data.data : "";

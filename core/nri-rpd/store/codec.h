@@ -24,7 +24,6 @@ enum record_kind {
 };
 
 #define RECORD_HEAD 9u /* bytes before the message: kind and number */
-#define RECORD_TEXT_MAX (1u << 20) /* largest class, reason or data file */
 /* Largest record: a pod whose labels and annotations reach their limits, or a blob, and the
  * remaining fields. */
 #define RECORD_MAX (STORE_BLOB_MAX + 65536u)
@@ -125,7 +124,8 @@ struct stored_decision {
 	struct stored_set exclusive;
 	struct needs needs;
 	const char *policy; /* policy that owns the private data; "": none */
-	struct stored_bytes rdt_class, blockio_class, cpu_class, private_data, degraded, data;
+#define DECLARE_BLOB(member, what, max) struct stored_bytes member;
+	DECISION_BLOBS(DECLARE_BLOB)
 };
 
 struct stored_moved {

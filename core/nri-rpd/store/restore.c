@@ -151,18 +151,8 @@ static int fill_decision(struct cache *c, struct decision *d, const struct store
 		r = take_set(c, &d->mems, &from->decided.mems);
 	if (!r)
 		r = take_set(c, &d->exclusive, &from->exclusive);
-	if (!r)
-		r = take_blob(&d->rdt_class, &from->rdt_class);
-	if (!r)
-		r = take_blob(&d->blockio_class, &from->blockio_class);
-	if (!r)
-		r = take_blob(&d->cpu_class, &from->cpu_class);
-	if (!r)
-		r = take_blob(&d->private_data, &from->private_data);
-	if (!r)
-		r = take_blob(&d->degraded, &from->degraded);
-	if (!r)
-		r = take_blob(&d->data, &from->data);
+#define RESTORE_BLOB(member, what, max) r = r ? r : take_blob(&d->member, &from->member);
+	DECISION_BLOBS(RESTORE_BLOB)
 	return r;
 }
 
