@@ -36,15 +36,6 @@ int pb_copy_list(struct arena *a, const ProtobufCMessageDescriptor *type, const 
 	return out ? 0 : -ENOMEM;
 }
 
-void *pb_build(struct pb_builder *b, const ProtobufCMessageDescriptor *type)
-{
-	void *message = arena_alloc(b->arena, type->sizeof_message);
-	if (message)
-		protobuf_c_message_init(type, message);
-	b->full |= !message;
-	return message;
-}
-
 char *pb_build_text(struct pb_builder *b, const char *text)
 {
 	char *copy = arena_strdup(b->arena, text ? text : "");
@@ -61,9 +52,9 @@ void *pb_build_item(struct pb_builder *b, void *item, void *ret, size_t *ret_n)
 		void **grown = arena_array(b->arena, n ? 2 * n : LIST_FIRST, sizeof *grown);
 		if (grown && n)
 			memcpy(grown, list, n * sizeof *grown);
-		b->full |= !grown;
 		list = grown;
 	}
+	b->full |= !item || !list;
 	if (!item || !list)
 		return NULL;
 	list[n] = item;
