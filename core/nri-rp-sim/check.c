@@ -176,12 +176,11 @@ static int check_set(const char *text, uint32_t max, struct rp_ids allowed, cons
 
 int check_sets(const struct sim *s, const char *cpus, const char *mems, struct err *err)
 {
-	int r = check_set(cpus, RP_CPUS_MAX, rp_ids_of(&s->view.online), "CPUs", "are not online",
-			  err);
+	int r = check_set(cpus, RP_CPUS_MAX, topo_ids(s->topo, RP_CPUS_ONLINE), "CPUs",
+			  "are not online", err);
 	if (r)
 		return r;
-	return check_set(mems, RP_NODES_MAX, rp_ids_of(&s->view.memory), "memory nodes",
-			 "have no memory", err);
+	return check_set(mems, RP_NODES_MAX, sim_memory(s), "memory nodes", "have no memory", err);
 }
 
 void check_ignored(struct sim *s, const Nri__LinuxResources *m, bool update, const char *whose)

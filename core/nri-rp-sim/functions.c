@@ -236,18 +236,35 @@ static int f_union(struct call *c)
 /* Returns the units that contain the CPUs. */
 static int f_units(struct call *c)
 {
+	uint32_t level = (uint32_t)c->f->detail;
 	c->ret->kind = V_SET;
-	view_units(&c->p->s->view, (enum view_level)c->f->detail, rp_ids_of(&c->args[0].set),
-		   &c->ret->set);
+	rp_idset_clear(&c->ret->set);
+	RP_IDS_EACH (cpu, rp_ids_of(&c->args[0].set)) {
+		struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
+		if (topo_cpu(c->p->s->topo, cpu, &info))
+			continue;
+		uint32_t unit = level == RP_LEVEL_NODE ? info.node_id : info.unit[level];
+		if (unit != RP_IDSET_NONE)
+			rp_idset_add(&c->ret->set, unit);
+	}
 	return 0;
 }
 
 /* Returns the CPUs of the units. */
 static int f_unit_cpus(struct call *c)
 {
+	const struct topo *topo = c->p->s->topo;
+	uint32_t level = (uint32_t)c->f->detail;
 	c->ret->kind = V_SET;
-	view_cpus(&c->p->s->view, (enum view_level)c->f->detail, rp_ids_of(&c->args[0].set),
-		  &c->ret->set);
+	rp_idset_clear(&c->ret->set);
+	RP_IDS_EACH (unit, rp_ids_of(&c->args[0].set)) {
+		struct rp_unit_info info = {.size = sizeof info};
+		struct rp_node_info node = {.size = sizeof node};
+		if (level == RP_LEVEL_NODE && !topo_node(topo, unit, &node))
+			rp_idset_or(&c->ret->set, rp_ids_of(&c->ret->set), node.cpus);
+		else if (level != RP_LEVEL_NODE && !topo_unit(topo, level, unit, &info))
+			rp_idset_or(&c->ret->set, rp_ids_of(&c->ret->set), info.cpus);
+	}
 	return 0;
 }
 
@@ -278,16 +295,16 @@ static const struct function functions[] = {
 	{"count", 1, 1, SETS, NULL, f_count, 0},
 	{"disjoint", 2, ARGS_MAX, SETS, NULL, f_disjoint, 0},
 	{"union", 1, ARGS_MAX, SETS, NULL, f_union, 0},
-	{"cores", 1, 1, SETS, NULL, f_units, VIEW_CORE},
-	{"l3s", 1, 1, SETS, NULL, f_units, VIEW_L3},
-	{"nodes", 1, 1, SETS, NULL, f_units, VIEW_NODE},
-	{"dies", 1, 1, SETS, NULL, f_units, VIEW_DIE},
-	{"packages", 1, 1, SETS, NULL, f_units, VIEW_PACKAGE},
-	{"core", 1, 1, SETS, NULL, f_unit_cpus, VIEW_CORE},
-	{"l3", 1, 1, SETS, NULL, f_unit_cpus, VIEW_L3},
-	{"node", 1, 1, SETS, NULL, f_unit_cpus, VIEW_NODE},
-	{"die", 1, 1, SETS, NULL, f_unit_cpus, VIEW_DIE},
-	{"package", 1, 1, SETS, NULL, f_unit_cpus, VIEW_PACKAGE},
+	{"cores", 1, 1, SETS, NULL, f_units, RP_LEVEL_CORE},
+	{"l3s", 1, 1, SETS, NULL, f_units, RP_LEVEL_L3},
+	{"nodes", 1, 1, SETS, NULL, f_units, RP_LEVEL_NODE},
+	{"dies", 1, 1, SETS, NULL, f_units, RP_LEVEL_DIE},
+	{"packages", 1, 1, SETS, NULL, f_units, RP_LEVEL_PACKAGE},
+	{"core", 1, 1, SETS, NULL, f_unit_cpus, RP_LEVEL_CORE},
+	{"l3", 1, 1, SETS, NULL, f_unit_cpus, RP_LEVEL_L3},
+	{"node", 1, 1, SETS, NULL, f_unit_cpus, RP_LEVEL_NODE},
+	{"die", 1, 1, SETS, NULL, f_unit_cpus, RP_LEVEL_DIE},
+	{"package", 1, 1, SETS, NULL, f_unit_cpus, RP_LEVEL_PACKAGE},
 };
 #define N_FUNCTIONS (sizeof functions / sizeof functions[0])
 
@@ -297,16 +314,16 @@ static bool machine_value(const struct sim *s, const char *name, struct value *v
 {
 	const struct {
 		const char *name;
-		const struct rp_idset *set;
-	} sets[] = {{"online", &s->view.online},
-		    {"present", &s->view.present},
-		    {"isolated", &s->view.isolated},
-		    {"memory", &s->view.memory}};
+		struct rp_ids set;
+	} sets[] = {{"online", topo_ids(s->topo, RP_CPUS_ONLINE)},
+		    {"present", topo_ids(s->topo, RP_CPUS_PRESENT)},
+		    {"isolated", topo_ids(s->topo, RP_CPUS_ISOLATED)},
+		    {"memory", sim_memory(s)}};
 	for (unsigned i = 0; i < sizeof sets / sizeof *sets; i++) {
 		if (!str_eq(sets[i].name, name))
 			continue;
 		v->kind = V_SET;
-		rp_idset_copy(&v->set, rp_ids_of(sets[i].set));
+		rp_idset_copy(&v->set, sets[i].set);
 		return true;
 	}
 	const struct {

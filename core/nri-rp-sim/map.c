@@ -107,20 +107,25 @@ static int compare_groups(const void *x, const void *y)
 
 static int read_model(struct map *m)
 {
-	const struct view *v = &m->s->view;
-	m->cpus = calloc(v->n_cpus + 1, sizeof *m->cpus);
-	m->nodes = calloc(v->n_nodes + 1, sizeof *m->nodes);
+	struct topo *t = m->s->topo;
+	struct rp_ids cpus = topo_ids(t, RP_CPUS_ONLINE), nodes = topo_ids(t, RP_NODES_ONLINE);
+	m->cpus = calloc(rp_ids_count(cpus) + 1, sizeof *m->cpus);
+	m->nodes = calloc(rp_ids_count(nodes) + 1, sizeof *m->nodes);
 	m->groups = calloc(GROUPS_MAX, sizeof *m->groups);
 	if (!m->cpus || !m->nodes || !m->groups)
 		return -1;
-	for (uint32_t i = 0; i < v->n_cpus; i++) {
-		const uint32_t *unit = v->cpus[i].unit;
-		m->cpus[i] = (struct cpumap_cpu){v->cpus[i].id, unit[VIEW_PACKAGE], unit[VIEW_NODE],
-						 unit[VIEW_L3], unit[VIEW_CORE]};
+	RP_IDS_EACH (cpu, cpus) {
+		struct rp_cpu_info c = {.size = offsetof(struct rp_cpu_info, base_khz)};
+		(void)topo_cpu(t, cpu, &c);
+		m->cpus[m->drawn.n_cpus++] =
+			(struct cpumap_cpu){cpu, c.unit[RP_LEVEL_PACKAGE], c.node_id,
+					    c.unit[RP_LEVEL_L3], c.unit[RP_LEVEL_CORE]};
 	}
-	for (uint32_t i = 0; i < v->n_nodes; i++)
-		m->nodes[i] =
-			(struct cpumap_node){v->node[i].id, "", (uint64_t)v->node[i].memory, "", 0};
+	RP_IDS_EACH (id, nodes) {
+		struct rp_node_info node = {.size = sizeof node};
+		(void)topo_node(t, id, &node);
+		m->nodes[m->drawn.n_nodes++] = (struct cpumap_node){id, "", node.memory, "", 0};
+	}
 	for (const struct sim_ctr *c = m->s->ctrs; c; c = c->next)
 		if (c->state != CTR_EXITED)
 			add_to_groups(m, c);
@@ -128,8 +133,6 @@ static int read_model(struct map *m)
 	m->drawn.cpus = m->cpus;
 	m->drawn.nodes = m->nodes;
 	m->drawn.groups = m->groups;
-	m->drawn.n_cpus = v->n_cpus;
-	m->drawn.n_nodes = v->n_nodes;
 	return 0;
 }
 

@@ -303,7 +303,7 @@ static int fill_ctr(struct sim *s, const json_t *spec, struct sim_ctr *c, struct
 	c->cgroups_path =
 		kubelet_cgroups_path(s->cgroups, s->runtime, c->pod->cgroup_parent, c->id);
 	c->oom_score_adj = kubelet_oom_score_adj(&c->wants, c->pod->qos, c->pod->critical,
-						 s->view.total_memory);
+						 (int64_t)topo_memory(s->topo));
 	if (!c->cgroups_path)
 		return err_errno(err, -ENOMEM, "container");
 	return fill_resources(c, spec, &c->res, err);
@@ -349,24 +349,23 @@ void model_free_ctr(struct sim *s, struct sim_ctr *c)
 
 /* Intersects a set with the online ids, as the kernel does; an empty result means all online
  * ids. */
-static void model_effective(const char *text, uint32_t max, const struct rp_idset *all,
-			    struct rp_idset *ret)
+static void model_effective(const char *text, uint32_t max, struct rp_ids all, struct rp_idset *ret)
 {
 	if (!*text || rp_idset_parse(ret, text, max))
 		rp_idset_clear(ret);
-	rp_idset_and(ret, rp_ids_of(ret), rp_ids_of(all));
+	rp_idset_and(ret, rp_ids_of(ret), all);
 	if (rp_ids_empty(rp_ids_of(ret)))
-		rp_idset_copy(ret, rp_ids_of(all));
+		rp_idset_copy(ret, all);
 }
 
 void model_cpus(const struct sim *s, const struct sim_ctr *c, struct rp_idset *ret)
 {
-	model_effective(c->res.cpus, RP_CPUS_MAX, &s->view.online, ret);
+	model_effective(c->res.cpus, RP_CPUS_MAX, topo_ids(s->topo, RP_CPUS_ONLINE), ret);
 }
 
 void model_mems(const struct sim *s, const struct sim_ctr *c, struct rp_idset *ret)
 {
-	model_effective(c->res.mems, RP_NODES_MAX, &s->view.memory, ret);
+	model_effective(c->res.mems, RP_NODES_MAX, sim_memory(s), ret);
 }
 
 static void put_set(json_t *to, const char *key, const struct rp_idset *set)

@@ -251,7 +251,7 @@ static void tell_failure(struct player *p, const char *name, const json_t *where
 	_free_ char *tail = p->s ? daemon_log_tail(p->s, LOG_LINES) : NULL;
 	printf("FAILED %s\n%s: %s\n", name, doc_where(&p->doc, where, place, sizeof place),
 	       err->text);
-	if (p->s && p->s->view.arena)
+	if (p->s && p->s->topo)
 		play_draw(p, stdout);
 	if (tail && *tail)
 		printf("the end of nri-rpd's log:\n%s\n", tail);

@@ -181,7 +181,7 @@ struct sim *sim_free(struct sim *s)
 	daemon_free(s);
 	while (s->pods)
 		model_free_pod(s, s->pods);
-	view_fini(&s->view);
+	topo_free(s->topo);
 	json_decref(s->machine);
 	json_decref(s->cgroup_files);
 	json_decref(s->lie);
@@ -199,13 +199,29 @@ struct sim *sim_free(struct sim *s)
 
 int sim_look(struct sim *s, struct err *err)
 {
-	struct view view;
-	int r = view_read(s->root, &view, err);
+	_topo_ struct topo *topo = NULL;
+	struct fs_root root;
+	int r = fs_root_open(&root, s->root, err);
 	if (r)
 		return r;
-	view_fini(&s->view);
-	s->view = view;
+	r = topo_read(&root, &topo, err);
+	fs_root_close(&root);
+	if (!r && topo_hides_memory(topo)) {
+		_topo_ struct topo *hiding = TAKE(topo);
+		(void)topo_set_device_nodes(hiding, "none");
+		r = topo_reread(hiding, &topo, err);
+	}
+	if (r)
+		return r;
+	topo_free(s->topo);
+	s->topo = TAKE(topo);
 	return 0;
+}
+
+struct rp_ids sim_memory(const struct sim *s)
+{
+	struct rp_ids memory = topo_ids(s->topo, RP_NODES_MEMORY);
+	return rp_ids_empty(memory) ? topo_ids(s->topo, RP_NODES_ONLINE) : memory;
 }
 
 static int write_machine(struct sim *s, struct err *err)

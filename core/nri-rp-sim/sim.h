@@ -29,10 +29,9 @@
  *   daemon.c          the nri-rpd process and its log
  *   control.c         client of nri-rpd's control socket
  *   files.c           the machine's other files: cgroups, resctrl, interrupts …
- *   view.c            reads the machine's tree: online CPUs, caches, memory nodes
  *
  * Machines, YAML and JSON are in core/lib/machines; NRI releases and the runtime's protocol are in
- * core/lib/nri-runtime.
+ * core/lib/nri-runtime, and core/lib/topo reads the topology.
  *
  * Everything runs on one thread. A step waits by running the loop (sim_wait) until its request has
  * been answered; callbacks only record what has happened.
@@ -47,7 +46,7 @@
 
 #include "core/lib/machines/machine.h"
 #include "core/lib/nri-runtime/release.h"
-#include "core/nri-rp-sim/view.h"
+#include "core/lib/topo/topo.h"
 #include "core/lib/util/err.h"
 #include "core/lib/util/loop.h"
 
@@ -144,7 +143,8 @@ struct sim {
 
 	json_t *machine; /* description; NULL: a recorded tree */
 	json_t *cgroup_files; /* files of each container's cgroup; NULL: no cgroups are created */
-	struct view view;
+	/* topology as the runtime and the kernel see it; NULL before the setup */
+	struct topo *topo;
 	const struct nri_release *release;
 	enum sim_runtime runtime;
 	enum sim_cgroups cgroups;
@@ -188,3 +188,5 @@ void sim_problem(struct sim *s, const char *fmt, ...) __attribute__((format(prin
 void sim_event(struct sim *s, const char *what, json_t *details);
 /* Reads the tree again after CPUs went online or offline. */
 int sim_look(struct sim *s, struct err *err);
+/* Returns the nodes with memory; all nodes, if the tree describes the memory of none. */
+struct rp_ids sim_memory(const struct sim *s);

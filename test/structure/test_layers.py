@@ -23,7 +23,7 @@ ALLOWED['metrics/map'] = ALLOWED['metrics'] + ['metrics', 'control']
 ALLOWED['main'] = [folder for folder in ALLOWED]
 # nri-rpctl reads the schemas of modules by itself where no daemon runs.
 ALLOWED['nri-rpctl'] = ['lib/util', 'lib/wire', 'lib/conf', 'lib/term', 'host']
-ALLOWED['nri-rp-sim'] = ['lib/util', 'lib/wire', 'lib/conf', 'lib/machines', 'lib/nri-runtime', 'lib/term']
+ALLOWED['nri-rp-sim'] = ['lib/util', 'lib/topo', 'lib/wire', 'lib/conf', 'lib/machines', 'lib/nri-runtime', 'lib/term']
 ALLOWED['nri-rp-agent'] = ['lib/util', 'lib/wire', 'lib/conf', 'lib/grpc', 'lib/kube']
 ALLOWED['nri-rp-bridge'] = ['lib/util', 'lib/wire', 'lib/grpc', 'lib/kube', 'lib/nri-runtime']
 ALLOWED['nri-rp-modcheck'] = ['lib/util', 'lib/topo', 'lib/conf', 'lib/machines', 'cache', 'store', 'host', 'noderes', 'pipeline']

@@ -34,15 +34,17 @@ static void write_tree(const char *description, const char *name)
 		fail_msg("%s: %s", description, err.text);
 }
 
-static struct view view_of(const char *name)
+static struct topo *topo_of(const char *name)
 {
 	char path[256];
-	struct view v;
+	struct fs_root root;
+	struct topo *t;
 	struct err err = ERR_INIT;
 	path_of(name, path, sizeof path);
-	if (view_read(path, &v, &err))
+	if (fs_root_open(&root, path, &err) || topo_read(&root, &t, &err))
 		fail_msg("%s: %s", name, err.text);
-	return v;
+	fs_root_close(&root);
+	return t;
 }
 
 static void check_set(struct rp_ids set, const char *expected)
@@ -53,14 +55,18 @@ static void check_set(struct rp_ids set, const char *expected)
 }
 
 /* Checks the CPUs of a unit. */
-static void check_unit(const struct view *v, enum view_level level, uint32_t unit,
-		       const char *expected)
+static void check_unit(const struct topo *t, uint32_t level, uint32_t unit, const char *expected)
 {
-	struct rp_idset units, cpus;
-	rp_idset_clear(&units);
-	rp_idset_add(&units, unit);
-	view_cpus(v, level, rp_ids_of(&units), &cpus);
-	check_set(rp_ids_of(&cpus), expected);
+	struct rp_unit_info info = {.size = sizeof info};
+	assert_int_equal(topo_unit(t, level, unit, &info), 0);
+	check_set(info.cpus, expected);
+}
+
+static void check_node(const struct topo *t, uint32_t node, const char *expected)
+{
+	struct rp_node_info info = {.size = sizeof info};
+	assert_int_equal(topo_node(t, node, &info), 0);
+	check_set(info.cpus, expected);
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
@@ -68,108 +74,107 @@ static void check_unit(const struct view *v, enum view_level level, uint32_t uni
 static void siblings_near_and_far(void **state)
 {
 	write_tree("\"n4c16\"", "near");
-	struct view v = view_of("near");
-	check_set(rp_ids_of(&v.online), "0-15");
-	check_unit(&v, VIEW_CORE, 1, "2-3");
-	check_unit(&v, VIEW_NODE, 2, "8-11");
-	check_unit(&v, VIEW_PACKAGE, 1, "8-15");
-	check_unit(&v, VIEW_DIE, 0, "0-7");
-	check_unit(&v, VIEW_L3, 1, "8-15");
-	check_set(rp_ids_of(&v.memory), "0-3");
-	assert_int_equal(v.total_memory, INT64_C(8) << 30);
-	assert_null(view_cpu(&v, 16));
-	assert_int_equal(view_cpu(&v, 9)->unit[VIEW_NODE], 2);
-	view_fini(&v);
+	struct topo *t = topo_of("near");
+	check_set(topo_ids(t, RP_CPUS_ONLINE), "0-15");
+	check_unit(t, RP_LEVEL_CORE, 1, "2-3");
+	check_node(t, 2, "8-11");
+	check_unit(t, RP_LEVEL_PACKAGE, 1, "8-15");
+	check_unit(t, RP_LEVEL_DIE, 0, "0-7");
+	check_unit(t, RP_LEVEL_L3, 1, "8-15");
+	check_set(topo_ids(t, RP_NODES_MEMORY), "0-3");
+	assert_int_equal(topo_memory(t), INT64_C(8) << 30);
+	struct rp_cpu_info cpu = {.size = sizeof cpu};
+	assert_int_equal(topo_cpu(t, 16, &cpu), -ENOENT);
+	assert_int_equal(topo_cpu(t, 9, &cpu), 0);
+	assert_int_equal(cpu.node_id, 2);
+	topo_free(t);
 	write_tree("{\"base\": \"n4c16\", \"numbering\": \"far\"}", "far");
-	v = view_of("far");
-	check_unit(&v, VIEW_CORE, 0, "0,8");
-	check_unit(&v, VIEW_NODE, 1, "2-3,10-11");
-	check_unit(&v, VIEW_PACKAGE, 1, "4-7,12-15");
-	view_fini(&v);
+	t = topo_of("far");
+	check_unit(t, RP_LEVEL_CORE, 0, "0,8");
+	check_node(t, 1, "2-3,10-11");
+	check_unit(t, RP_LEVEL_PACKAGE, 1, "4-7,12-15");
+	topo_free(t);
 }
 
 static void kinds_and_caches(void **state)
 {
 	write_tree("\"laptop\"", "laptop");
-	struct view v = view_of("laptop");
-	assert_int_equal(v.n_units[VIEW_CORE], 12);
-	check_unit(&v, VIEW_CORE, 3, "6-7");
-	check_unit(&v, VIEW_CORE, 4, "8");
-	view_fini(&v);
+	struct topo *t = topo_of("laptop");
+	assert_int_equal(topo_n_units(t, RP_LEVEL_CORE), 12);
+	check_unit(t, RP_LEVEL_CORE, 3, "6-7");
+	check_unit(t, RP_LEVEL_CORE, 4, "8");
+	topo_free(t);
 	write_tree("\"l3-domains\"", "l3");
-	v = view_of("l3");
-	assert_int_equal(v.n_units[VIEW_L3], 8);
-	check_unit(&v, VIEW_L3, 1, "8-15,72-79");
-	view_fini(&v);
+	t = topo_of("l3");
+	assert_int_equal(topo_n_units(t, RP_LEVEL_L3), 8);
+	check_unit(t, RP_LEVEL_L3, 1, "8-15,72-79");
+	topo_free(t);
 	write_tree(
 		"{\"packages\": 2, \"dies\": 2, \"nodes\": 2, \"caches\": {\"l3Shared\": \"die\"}}",
 		"dies");
-	v = view_of("dies");
-	assert_int_equal(v.n_units[VIEW_DIE], 4);
-	assert_int_equal(v.n_units[VIEW_L3], 4);
-	assert_int_equal(v.n_units[VIEW_NODE], 8);
-	view_fini(&v);
+	t = topo_of("dies");
+	assert_int_equal(topo_n_units(t, RP_LEVEL_DIE), 4);
+	assert_int_equal(topo_n_units(t, RP_LEVEL_L3), 4);
+	assert_int_equal(topo_n_units(t, RP_LEVEL_NODE), 8);
+	topo_free(t);
 	write_tree("{\"nodes\": 2, \"cores\": 2, \"caches\": {\"l3Shared\": \"node\", \"l2\": 0}}",
 		   "nodes");
-	v = view_of("nodes");
-	assert_int_equal(v.n_units[VIEW_L3], 2);
-	view_fini(&v);
+	t = topo_of("nodes");
+	assert_int_equal(topo_n_units(t, RP_LEVEL_L3), 2);
+	topo_free(t);
 	write_tree("{\"cores\": 2, \"caches\": {\"l3\": 0}}", "none");
-	v = view_of("none");
-	assert_int_equal(v.n_units[VIEW_L3], 0);
-	view_fini(&v);
+	t = topo_of("none");
+	assert_int_equal(topo_n_units(t, RP_LEVEL_L3), 0);
+	topo_free(t);
 }
 
 static void memory_without_cpus(void **state)
 {
 	write_tree("\"hbm-cxl\"", "hbm");
-	struct view v = view_of("hbm");
-	check_set(rp_ids_of(&v.nodes), "0-5");
-	check_unit(&v, VIEW_NODE, 3, "");
-	assert_int_equal(v.total_memory, INT64_C(14) << 30);
-	view_fini(&v);
+	struct topo *t = topo_of("hbm");
+	check_set(topo_ids(t, RP_NODES_ONLINE), "0-5");
+	check_node(t, 3, "");
+	assert_int_equal(topo_memory(t), INT64_C(14) << 30);
+	topo_free(t);
 	write_tree("\"no-numa\"", "flat");
-	v = view_of("flat");
-	check_set(rp_ids_of(&v.nodes), "0");
-	check_unit(&v, VIEW_NODE, 0, "0-7");
-	view_fini(&v);
+	t = topo_of("flat");
+	check_set(topo_ids(t, RP_NODES_ONLINE), "0");
+	check_node(t, 0, "0-7");
+	topo_free(t);
 	write_tree("{\"base\": \"n4c16\", \"memory\": 0, \"memoryNodes\": [{\"memory\": \"1Gi\"}]}",
 		   "bare");
-	v = view_of("bare");
-	check_set(rp_ids_of(&v.memory), "4");
-	view_fini(&v);
+	t = topo_of("bare");
+	check_set(topo_ids(t, RP_NODES_MEMORY), "4");
+	topo_free(t);
 }
 
 static void hot_plug(void **state)
 {
-	struct rp_idset nodes;
 	write_tree("\"n4c16\"", "plug");
 	write_tree("{\"base\": \"n4c16\", \"offline\": \"3,8-11\"}", "plug");
-	struct view v = view_of("plug");
-	check_set(rp_ids_of(&v.online), "0-2,4-7,12-15");
-	check_set(rp_ids_of(&v.present), "0-15");
-	check_unit(&v, VIEW_CORE, 1, "2");
-	check_unit(&v, VIEW_NODE, 2, "");
-	view_units(&v, VIEW_NODE, rp_ids_of(&v.online), &nodes);
-	check_set(rp_ids_of(&nodes), "0-1,3");
-	view_fini(&v);
+	struct topo *t = topo_of("plug");
+	check_set(topo_ids(t, RP_CPUS_ONLINE), "0-2,4-7,12-15");
+	check_set(topo_ids(t, RP_CPUS_PRESENT), "0-15");
+	check_unit(t, RP_LEVEL_CORE, 1, "2");
+	check_node(t, 2, "");
+	topo_free(t);
 	char path[256];
 	path_of("plug/sys/devices/system/cpu/cpu8/topology", path, sizeof path);
 	assert_int_not_equal(access(path, F_OK), 0);
 	write_tree("\"n4c16\"", "plug");
-	v = view_of("plug");
-	check_set(rp_ids_of(&v.online), "0-15");
-	check_unit(&v, VIEW_CORE, 1, "2-3");
-	view_fini(&v);
+	t = topo_of("plug");
+	check_set(topo_ids(t, RP_CPUS_ONLINE), "0-15");
+	check_unit(t, RP_LEVEL_CORE, 1, "2-3");
+	topo_free(t);
 	assert_int_equal(access(path, F_OK), 0);
 }
 
 static void isolated(void **state)
 {
 	write_tree("\"isolated\"", "isolated");
-	struct view v = view_of("isolated");
-	check_set(rp_ids_of(&v.isolated), "12-15");
-	view_fini(&v);
+	struct topo *t = topo_of("isolated");
+	check_set(topo_ids(t, RP_CPUS_ISOLATED), "12-15");
+	topo_free(t);
 }
 
 static void bases(void **state)
@@ -188,34 +193,40 @@ static void bases(void **state)
 
 static void not_a_tree(void **state)
 {
-	struct view v;
+	struct fs_root root;
+	struct topo *t;
 	struct err err = ERR_INIT;
-	assert_true(view_read("/nonexistent", &v, &err) < 0);
-	assert_true(view_read("/proc/self", &v, &err) < 0);
-	assert_non_null(strstr(err.text, "online"));
+	assert_true(fs_root_open(&root, "/nonexistent", &err) < 0);
+	assert_int_equal(fs_root_open(&root, "/proc/self", &err), 0);
+	assert_true(topo_read(&root, &t, &err) < 0);
+	assert_non_null(strstr(err.text, "/proc/self/sys/devices/system/cpu"));
+	fs_root_close(&root);
 }
 
 /* ---- topology of nri-rp ---------------------------------------------------------------------- */
 
-static void check_topology(const char *name)
+static void check_topology(const char *name, const struct machine *m)
 {
-	char path[256];
-	struct fs_root root;
-	struct topo *t;
-	struct err err = ERR_INIT;
-	path_of(name, path, sizeof path);
-	if (fs_root_open(&root, path, &err) || topo_read(&root, &t, &err))
-		fail_msg("%s: %s", name, err.text);
-	struct view v = view_of(name);
+	struct topo *t = topo_of(name);
+	uint64_t memory = 0;
 	for (unsigned i = 0; topo_note(t, i); i++)
 		if (!strstr(topo_note(t, i), "memory nodes of devices"))
 			fail_msg("%s: %s", name, topo_note(t, i));
-	assert_true(rp_ids_equal(topo_ids(t, RP_CPUS_ONLINE), rp_ids_of(&v.online)));
-	assert_true(rp_ids_equal(topo_ids(t, RP_CPUS_ISOLATED), rp_ids_of(&v.isolated)));
-	assert_int_equal(topo_memory(t), v.total_memory);
-	view_fini(&v);
+	for (uint32_t i = 0; i < m->n_cpus; i++) {
+		struct rp_cpu_info cpu = {.size = sizeof cpu};
+		bool offline = rp_ids_has(rp_ids_of(&m->offline), i);
+		assert_int_equal(topo_cpu(t, i, &cpu), offline ? -ENOENT : 0);
+		if (offline)
+			continue;
+		assert_int_equal(cpu.package_id, m->cpus[i].package);
+		assert_int_equal(cpu.node_id, m->cpus[i].node);
+		assert_int_equal(cpu.core_id, m->cpus[i].core_id);
+	}
+	for (uint32_t i = 0; i < m->n_nodes; i++)
+		memory += (uint64_t)m->nodes[i].memory;
+	assert_true(rp_ids_equal(topo_ids(t, RP_CPUS_ISOLATED), rp_ids_of(&m->isolated)));
+	assert_int_equal(topo_memory(t), memory);
 	topo_free(t);
-	fs_root_close(&root);
 }
 
 /* Checks that the topology reader reports no oddities of the shipped machines. */
@@ -225,11 +236,17 @@ static void shipped_machines_are_good(void **state)
 	for (unsigned i = 0; i < n_shipped_machines; i++) {
 		char quoted[64];
 		const char *name = shipped_machines[i].name;
+		json_t *description;
+		struct machine m;
 		if (str_eq(name, "c4096"))
 			continue; /* a hundred thousand files; the scenarios have one */
 		(void)snprintf(quoted, sizeof quoted, "\"%s\"", name);
 		write_tree(quoted, name);
-		check_topology(name);
+		assert_int_equal(machine_shipped(name, &description, NULL), 0);
+		assert_int_equal(machine_from(description, &m, NULL), 0);
+		check_topology(name, &m);
+		machine_fini(&m);
+		json_decref(description);
 	}
 }
 
