@@ -32,33 +32,22 @@ struct node_feed {
 
 /* ---- a Node as a message --------------------------------------------------------------------- */
 
-static char *text_of(struct arena *a, const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-	return arena_strdup(a, text ? text : "");
-}
-
-static int put_taints(struct arena *a, const json_t *list, Agent__SetNodeRequest *m)
+static void put_taints(struct arena *a, const json_t *list, Agent__SetNodeRequest *m)
 {
 	json_t *item;
 	size_t i;
 	m->taints = arena_array(a, json_array_size(list) + 1, sizeof *m->taints);
-	if (!m->taints)
-		return -ENOMEM;
 	json_array_foreach(list, i, item)
 	{
-		Agent__Taint *t = arena_alloc(a, sizeof *t);
+		Agent__Taint *t = m->taints ? arena_zero(a, Agent__Taint) : NULL;
 		if (!t)
-			return -ENOMEM;
+			return;
 		agent__taint__init(t);
-		t->key = text_of(a, item, "key");
-		t->value = text_of(a, item, "value");
-		t->effect = text_of(a, item, "effect");
-		if (!t->key || !t->value || !t->effect)
-			return -ENOMEM;
+		t->key = kube_text(a, item, "key");
+		t->value = kube_text(a, item, "value");
+		t->effect = kube_text(a, item, "effect");
 		m->taints[m->n_taints++] = t;
 	}
-	return 0;
 }
 
 int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret)
@@ -67,28 +56,20 @@ int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret
 		     *spec = json_object_get(node, "spec");
 	const json_t *status = json_object_get(node, "status");
 	Agent__SetNodeRequest m = AGENT__SET_NODE_REQUEST__INIT;
-	m.name = text_of(a, meta, "name");
-	m.uid = text_of(a, meta, "uid");
+	m.name = kube_text(a, meta, "name");
+	m.uid = kube_text(a, meta, "uid");
 	m.unschedulable = json_is_true(json_object_get(spec, "unschedulable"));
-	if (!m.name || !m.uid)
+	kube_pairs(a, json_object_get(meta, "labels"), &m.labels, &m.n_labels);
+	kube_pairs(a, json_object_get(meta, "annotations"), &m.annotations, &m.n_annotations);
+	put_taints(a, json_object_get(spec, "taints"), &m);
+	kube_amounts(a, json_object_get(status, "capacity"), &m.capacity, &m.n_capacity);
+	kube_amounts(a, json_object_get(status, "allocatable"), &m.allocatable, &m.n_allocatable);
+	if (arena_failed(a))
 		return -ENOMEM;
 	if (!*m.name)
 		return -EINVAL;
-	int r = kube_pairs(a, json_object_get(meta, "labels"), &m.labels, &m.n_labels);
-	if (!r)
-		r = kube_pairs(a, json_object_get(meta, "annotations"), &m.annotations,
-			       &m.n_annotations);
-	if (!r)
-		r = put_taints(a, json_object_get(spec, "taints"), &m);
-	if (!r)
-		r = kube_amounts(a, json_object_get(status, "capacity"), &m.capacity,
-				 &m.n_capacity);
-	if (!r)
-		r = kube_amounts(a, json_object_get(status, "allocatable"), &m.allocatable,
-				 &m.n_allocatable);
-	if (!r)
-		*ret = m;
-	return r;
+	*ret = m;
+	return 0;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */

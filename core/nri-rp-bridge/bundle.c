@@ -58,12 +58,14 @@ static bool is_runtimes_own(const char *key)
 static int take_annotations(struct arena *a, json_t *map, struct bundle *ret)
 {
 	size_t n = 0;
-	int r = kube_pairs(a, map, &ret->annotations, &ret->n_annotations);
-	for (size_t i = 0; !r && i < ret->n_annotations; i++)
+	kube_pairs(a, map, &ret->annotations, &ret->n_annotations);
+	if (arena_failed(a))
+		return -ENOMEM;
+	for (size_t i = 0; i < ret->n_annotations; i++)
 		if (!is_runtimes_own(ret->annotations[i]->key))
 			ret->annotations[n++] = ret->annotations[i];
 	ret->n_annotations = n;
-	return r;
+	return 0;
 }
 
 static int bundle_take(struct arena *a, enum bundle_runtime by, const json_t *root,
@@ -83,8 +85,6 @@ static int bundle_take(struct arena *a, enum bundle_runtime by, const json_t *ro
 	};
 	if (!*type)
 		return -EBADMSG;
-	if (!ret->sandbox_id || !ret->name || !ret->pod || !ret->ns || !ret->uid)
-		return -ENOMEM;
 	ret->resources = cri_spec_resources(a, root);
 	return take_annotations(a, map, ret);
 }

@@ -200,8 +200,11 @@ int podlist_parse(const char *text, size_t n, void (*fn)(const Agent__FedPod *po
 	json_array_foreach(items, i, item)
 	{
 		Agent__FedPod pod;
-		if (!r && kube_pod(a, item, true, &pod) == 0)
+		if (r)
+			break;
+		if (kube_pod(a, item, true, &pod) == 0)
 			fn(&pod, arg);
+		arena_reset(a); /* fn() has copied the pod */
 	}
 	json_decref(root);
 	if (!r)

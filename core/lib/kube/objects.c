@@ -12,32 +12,31 @@
 /* hex digits of a static pod's UID, a digest of its manifest; other UIDs contain dashes */
 #define MIRROR_DIGITS 32u
 
-/* ---- maps ------------------------------------------------------------------------------------ */
+/* ---- texts and maps -------------------------------------------------------------------------- */
 
-int kube_pairs(struct arena *a, json_t *map, Agent__Pair ***ret, size_t *ret_n)
+char *kube_text(struct arena *a, const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	return arena_strdup(a, text ? text : "");
+}
+
+void kube_pairs(struct arena *a, json_t *map, Agent__Pair ***ret, size_t *ret_n)
 {
 	Agent__Pair **list = arena_array(a, json_object_size(map) + 1, sizeof *list);
 	const char *key;
 	json_t *value;
-	if (!list)
-		return -ENOMEM;
 	*ret = list;
 	json_object_foreach(map, key, value)
 	{
 		const char *text = json_string_value(value);
-		Agent__Pair *pair = text ? arena_alloc(a, sizeof *pair) : NULL;
-		if (!text)
-			continue;
+		Agent__Pair *pair = list && text ? arena_zero(a, Agent__Pair) : NULL;
 		if (!pair)
-			return -ENOMEM;
+			continue;
 		agent__pair__init(pair);
 		pair->key = arena_strdup(a, key);
 		pair->value = arena_strdup(a, text);
-		if (!pair->key || !pair->value)
-			return -ENOMEM;
 		list[(*ret_n)++] = pair;
 	}
-	return 0;
 }
 
 /* Reads a quantity: "4", "250m", "16Gi"; the server may write a number, too. */
@@ -52,59 +51,27 @@ static bool read_quantity(const char *resource, const json_t *value, int64_t *re
 	return text && (cpu ? str_to_milli(text, ret) : str_to_bytes(text, ret)) == 0 && *ret >= 0;
 }
 
-int kube_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret_n)
+void kube_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret_n)
 {
 	Agent__Amount **list = arena_array(a, json_object_size(map) + 1, sizeof *list);
 	const char *name;
 	json_t *value;
 	int64_t units;
-	if (!list)
-		return -ENOMEM;
 	*ret = list;
 	json_object_foreach(map, name, value)
 	{
-		if (!read_quantity(name, value, &units))
-			continue;
-		Agent__Amount *amount = arena_alloc(a, sizeof *amount);
+		bool known = list && read_quantity(name, value, &units);
+		Agent__Amount *amount = known ? arena_zero(a, Agent__Amount) : NULL;
 		if (!amount)
-			return -ENOMEM;
+			continue;
 		agent__amount__init(amount);
 		amount->name = arena_strdup(a, name);
 		amount->amount = units;
-		if (!amount->name)
-			return -ENOMEM;
 		list[(*ret_n)++] = amount;
 	}
-	return 0;
 }
 
 /* ---- pods ------------------------------------------------------------------------------------ */
-
-static int put_text(struct arena *a, const json_t *object, const char *key, char **ret)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-	*ret = arena_strdup(a, text ? text : "");
-	return *ret ? 0 : -ENOMEM;
-}
-
-static int put_container(struct arena *a, const json_t *from, Agent__PodContainerKind kind,
-			 Agent__PodContainer **ret)
-{
-	const json_t *resources = json_object_get(from, "resources");
-	Agent__PodContainer *m = arena_alloc(a, sizeof *m);
-	if (!m)
-		return -ENOMEM;
-	agent__pod_container__init(m);
-	m->kind = kind;
-	*ret = m;
-	int r = put_text(a, from, "name", &m->name);
-	if (!r)
-		r = kube_amounts(a, json_object_get(resources, "requests"), &m->requests,
-				 &m->n_requests);
-	if (!r)
-		r = kube_amounts(a, json_object_get(resources, "limits"), &m->limits, &m->n_limits);
-	return r;
-}
 
 static Agent__PodContainerKind init_kind(const json_t *ctr)
 {
@@ -113,71 +80,59 @@ static Agent__PodContainerKind init_kind(const json_t *ctr)
 						  : AGENT__POD_CONTAINER_KIND__INIT;
 }
 
-static int put_containers(struct arena *a, const json_t *spec, Agent__FedPod *m)
+static void put_containers(struct arena *a, const json_t *list, bool init, Agent__FedPod *m)
 {
-	const json_t *init = json_object_get(spec, "initContainers");
-	const json_t *apps = json_object_get(spec, "containers"), *one;
+	const json_t *one;
 	size_t i;
-	int r = 0;
-	m->containers =
-		arena_array(a, json_array_size(init) + json_array_size(apps) + 1, sizeof(void *));
-	if (!m->containers)
-		return -ENOMEM;
-	json_array_foreach(init, i, one) if (!r)
+	json_array_foreach(list, i, one)
 	{
-		r = put_container(a, one, init_kind(one), &m->containers[m->n_containers]);
-		m->n_containers += !r;
+		const json_t *resources = json_object_get(one, "resources");
+		Agent__PodContainer *c = m->containers ? arena_zero(a, Agent__PodContainer) : NULL;
+		if (!c)
+			return;
+		agent__pod_container__init(c);
+		c->kind = init ? init_kind(one) : AGENT__POD_CONTAINER_KIND__APP;
+		c->name = kube_text(a, one, "name");
+		kube_amounts(a, json_object_get(resources, "requests"), &c->requests,
+			     &c->n_requests);
+		kube_amounts(a, json_object_get(resources, "limits"), &c->limits, &c->n_limits);
+		m->containers[m->n_containers++] = c;
 	}
-	json_array_foreach(apps, i, one) if (!r)
-	{
-		r = put_container(a, one, AGENT__POD_CONTAINER_KIND__APP,
-				  &m->containers[m->n_containers]);
-		m->n_containers += !r;
-	}
-	return r;
 }
 
-/* Adds the pod's own amounts, in addition to those of its containers. */
-static int put_pod_resources(struct arena *a, const json_t *resources, Agent__FedPod *m)
-{
-	int r = kube_amounts(a, json_object_get(resources, "requests"), &m->requests,
-			     &m->n_requests);
-	return r ? r
-		 : kube_amounts(a, json_object_get(resources, "limits"), &m->limits, &m->n_limits);
-}
-
-static int put_owner(struct arena *a, const json_t *meta, Agent__FedPod *m)
+static char *owner_of(struct arena *a, const json_t *meta)
 {
 	const json_t *owner;
 	size_t i;
-	m->owner = arena_strdup(a, "");
 	json_array_foreach(json_object_get(meta, "ownerReferences"), i, owner)
 	{
 		if (json_is_true(json_object_get(owner, "controller")))
-			return put_text(a, owner, "kind", &m->owner);
+			return kube_text(a, owner, "kind");
 	}
-	return m->owner ? 0 : -ENOMEM;
+	return arena_strdup(a, "");
 }
 
-/* Sets the UID. A static pod has another UID on its node than its mirror has at the server. Any
+/* Returns the UID. A static pod has another UID on its node than its mirror has at the server. Any
  * author of a pod may set the annotation, but its form cannot match the UID of a pod that is not
  * static. */
-static int put_uid(struct arena *a, const json_t *meta, Agent__FedPod *m)
+static char *uid_of(struct arena *a, const json_t *meta)
 {
 	const json_t *annotations = json_object_get(meta, "annotations");
 	const char *mirror = json_string_value(json_object_get(annotations, MIRROR));
 	bool is = mirror && strlen(mirror) == MIRROR_DIGITS &&
 		  strspn(mirror, "0123456789abcdef") == MIRROR_DIGITS;
-	return is ? put_text(a, annotations, MIRROR, &m->uid) : put_text(a, meta, "uid", &m->uid);
+	return is ? arena_strdup(a, mirror) : kube_text(a, meta, "uid");
 }
 
 /* Adds the container's id from the status, "containerd://0123…". Pods that have just started have
  * none yet. */
-static int put_id(struct arena *a, const json_t *statuses, Agent__PodContainer *m)
+static void put_id(struct arena *a, const json_t *status, Agent__PodContainer *m)
 {
-	const json_t *one;
+	bool app = m->kind == AGENT__POD_CONTAINER_KIND__APP;
+	const json_t *one, *list = json_object_get(status, app ? "containerStatuses"
+							       : "initContainerStatuses");
 	size_t i;
-	json_array_foreach(statuses, i, one)
+	json_array_foreach(list, i, one)
 	{
 		const char *name = json_string_value(json_object_get(one, "name"));
 		const char *id = json_string_value(json_object_get(one, "containerID"));
@@ -185,53 +140,43 @@ static int put_id(struct arena *a, const json_t *statuses, Agent__PodContainer *
 		if (!name || !at || !str_eq(name, m->name))
 			continue;
 		m->id = arena_strdup(a, at + 3);
-		return m->id ? 0 : -ENOMEM;
+		return;
 	}
-	return 0;
-}
-
-static int put_ids(struct arena *a, const json_t *status, Agent__FedPod *m)
-{
-	int r = 0;
-	for (size_t i = 0; i < m->n_containers && !r; i++)
-		r = put_id(a,
-			   json_object_get(status,
-					   m->containers[i]->kind == AGENT__POD_CONTAINER_KIND__APP
-						   ? "containerStatuses"
-						   : "initContainerStatuses"),
-			   m->containers[i]);
-	return r;
 }
 
 int kube_pod(struct arena *a, const json_t *pod, bool whole, Agent__FedPod *ret)
 {
 	const json_t *meta = json_object_get(pod, "metadata"), *spec = json_object_get(pod, "spec");
 	const json_t *status = json_object_get(pod, "status");
+	const json_t *init = json_object_get(spec, "initContainers");
+	const json_t *apps = json_object_get(spec, "containers");
+	const json_t *resources = json_object_get(spec, "resources");
 	const char *phase = json_string_value(json_object_get(status, "phase"));
 	Agent__FedPod m = AGENT__FED_POD__INIT;
 	m.priority = (int32_t)json_integer_value(json_object_get(spec, "priority"));
 	m.ended = phase && (str_eq(phase, "Succeeded") || str_eq(phase, "Failed"));
-	int r = put_uid(a, meta, &m);
-	if (!r)
-		r = put_text(a, meta, "namespace", &m.namespace_);
-	if (!r)
-		r = put_text(a, meta, "name", &m.name);
-	if (!r && (!*m.uid || !*m.namespace_ || !*m.name))
-		r = -EINVAL;
-	if (!r)
-		r = put_owner(a, meta, &m);
-	if (!r)
-		r = put_containers(a, spec, &m);
-	if (!r)
-		r = put_pod_resources(a, json_object_get(spec, "resources"), &m);
-	if (!r && whole)
-		r = kube_pairs(a, json_object_get(meta, "labels"), &m.labels, &m.n_labels);
-	if (!r && whole)
-		r = kube_pairs(a, json_object_get(meta, "annotations"), &m.annotations,
-			       &m.n_annotations);
-	if (!r && whole)
-		r = put_ids(a, status, &m);
-	if (!r)
-		*ret = m;
-	return r;
+	m.uid = uid_of(a, meta);
+	m.namespace_ = kube_text(a, meta, "namespace");
+	m.name = kube_text(a, meta, "name");
+	m.owner = owner_of(a, meta);
+	m.containers =
+		arena_array(a, json_array_size(init) + json_array_size(apps) + 1, sizeof(void *));
+	put_containers(a, init, true, &m);
+	put_containers(a, apps, false, &m);
+	/* The pod's own amounts, in addition to those of its containers. */
+	kube_amounts(a, json_object_get(resources, "requests"), &m.requests, &m.n_requests);
+	kube_amounts(a, json_object_get(resources, "limits"), &m.limits, &m.n_limits);
+	if (whole) {
+		kube_pairs(a, json_object_get(meta, "labels"), &m.labels, &m.n_labels);
+		kube_pairs(a, json_object_get(meta, "annotations"), &m.annotations,
+			   &m.n_annotations);
+	}
+	for (size_t i = 0; whole && !arena_failed(a) && i < m.n_containers; i++)
+		put_id(a, status, m.containers[i]);
+	if (arena_failed(a))
+		return -ENOMEM;
+	if (!*m.uid || !*m.namespace_ || !*m.name)
+		return -EINVAL;
+	*ret = m;
+	return 0;
 }

@@ -31,6 +31,7 @@ struct arena {
 	struct block *front;
 	size_t block_size, limit;
 	size_t used, held;
+	bool failed; /* memory was short */
 	/* First block, in the same allocation as the arena. */
 	alignas(max_align_t) uint8_t first[];
 };
@@ -90,6 +91,7 @@ void arena_reset(struct arena *a)
 	free_blocks(a);
 	a->used = 0;
 	a->held = a->front->size;
+	a->failed = false;
 	block_init(a->front, NULL, a->front->size);
 }
 
@@ -101,6 +103,11 @@ size_t arena_used(const struct arena *a)
 size_t arena_held(const struct arena *a)
 {
 	return a->held;
+}
+
+bool arena_failed(const struct arena *a)
+{
+	return a->failed;
 }
 
 static struct block *add_block(struct arena *a, size_t need)
@@ -142,6 +149,7 @@ static void *take_from(struct arena *a, struct block *b, size_t pad, size_t need
 static __attribute__((noinline)) void *take_new(struct arena *a, size_t need, size_t size)
 {
 	struct block *b = size <= SIZE_MAX / 4 ? add_block(a, need) : NULL;
+	a->failed |= !b;
 	return b ? take_from(a, b, 0, need, size) : NULL;
 }
 
@@ -163,9 +171,7 @@ void *arena_alloc(struct arena *a, size_t size)
 void *arena_array(struct arena *a, size_t n, size_t size)
 {
 	size_t total;
-	if (__builtin_mul_overflow(n, size, &total))
-		return NULL;
-	return arena_alloc(a, total);
+	return arena_alloc(a, __builtin_mul_overflow(n, size, &total) ? SIZE_MAX : total);
 }
 
 void *arena_memdup(struct arena *a, const void *data, size_t n)
