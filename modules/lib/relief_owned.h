@@ -73,6 +73,17 @@ struct relief_call {
 	const struct relief_ops *ops;
 };
 
+/* The arguments of a policy whose struct rp_instance has the members of LIFE, `relief` and
+ * `owners`, and whose plan has the machine. */
+#define RELIEF_CALL(inst_, txn_, ops_)                                                             \
+	((struct relief_call){.inst = (inst_),                                                     \
+			      .h = &(inst_)->h,                                                    \
+			      .txn = (txn_),                                                       \
+			      .relief = &(inst_)->relief,                                          \
+			      .owners = &(inst_)->owners,                                          \
+			      .machine = (inst_)->plan->machine,                                   \
+			      .ops = (ops_)})
+
 /* Returns true if the CPUs lie in several nodes although as many would fit into one. */
 bool relief_crosses(const struct machine *m, struct rp_ids cpus);
 /*

@@ -25,16 +25,32 @@ static uint32_t next_thread(const struct machine_unit *u, const struct rp_idset 
 	return MACHINE_NOWHERE;
 }
 
-static void take_by_node(const struct rp_plan *p, struct pick *k, bool last)
+/* Returns the next unit of a level on the node that is wholly free and not larger than needed. */
+static const struct machine_unit *next_unit(const struct pick *k, const struct machine_unit *node,
+					    enum machine_level level, bool last, uint32_t *at)
+{
+	uint32_t cpu;
+	while ((cpu = next_thread(node, k->from, last, at)) != MACHINE_NOWHERE) {
+		const struct machine_unit *unit = machine_unit_of(k->m, level, cpu);
+		if (unit && unit->n_cpus <= k->n && pick_is_free(k, unit))
+			return unit;
+	}
+	return NULL;
+}
+
+/* Takes units of a level from the nodes in turn. */
+static void take_by_node(const struct rp_plan *p, struct pick *k, enum machine_level level,
+			 bool last)
 {
 	uint32_t at[NODES_MAX] = {0};
 	for (bool more = true; more && k->n;) {
 		more = false;
 		for (uint32_t i = 0; i < p->n_nodes && k->n; i++) {
-			uint32_t cpu = next_thread(node_unit(p, i, last), k->from, last, &at[i]);
-			if (cpu == MACHINE_NOWHERE)
+			const struct machine_unit *unit =
+				next_unit(k, node_unit(p, i, last), level, last, &at[i]);
+			if (!unit)
 				continue;
-			pick_cpu(k, cpu);
+			pick_unit(k, unit);
 			more = true;
 		}
 	}
@@ -44,39 +60,15 @@ void take_threads(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bo
 		  struct rp_idset *ret)
 {
 	struct pick k = {p->machine, from, ret, n};
-	take_by_node(p, &k, last);
-}
-
-/* Returns the next core of the node that is wholly free and not larger than needed. */
-static const struct machine_unit *next_core(const struct pick *k, const struct machine_unit *u,
-					    bool last, uint32_t *at)
-{
-	uint32_t cpu;
-	while ((cpu = next_thread(u, k->from, last, at)) != MACHINE_NOWHERE) {
-		const struct machine_unit *core = machine_unit_of(k->m, MACHINE_CORE, cpu);
-		if (core && core->n_cpus <= k->n && pick_is_free(k, core))
-			return core;
-	}
-	return NULL;
+	take_by_node(p, &k, MACHINE_THREAD, last);
 }
 
 void take_cores(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bool last,
 		struct rp_idset *ret)
 {
 	struct pick k = {p->machine, from, ret, n};
-	uint32_t at[NODES_MAX] = {0};
-	for (bool more = true; more && k.n;) {
-		more = false;
-		for (uint32_t i = 0; i < p->n_nodes && k.n; i++) {
-			const struct machine_unit *core =
-				next_core(&k, node_unit(p, i, last), last, &at[i]);
-			if (!core)
-				continue;
-			pick_unit(&k, core);
-			more = true;
-		}
-	}
-	take_by_node(p, &k, last);
+	take_by_node(p, &k, MACHINE_CORE, last);
+	take_by_node(p, &k, MACHINE_THREAD, last);
 }
 
 /* ---- by distance ----------------------------------------------------------------------------- */

@@ -208,13 +208,5 @@ static const struct relief_ops relief_ops = {
 struct relief_call place_relief(struct rp_instance *inst, rp_txn txn)
 {
 	inst->relief.set = inst->plan->relief;
-	return (struct relief_call){
-		.inst = inst,
-		.h = &inst->h,
-		.txn = txn,
-		.relief = &inst->relief,
-		.owners = &inst->owners,
-		.machine = inst->plan->machine,
-		.ops = &relief_ops,
-	};
+	return RELIEF_CALL(inst, txn, &relief_ops);
 }

@@ -39,13 +39,5 @@ struct relief_call place_relief(struct rp_instance *inst, rp_txn txn)
 	inst->relief.set = inst->plan->settings.relief;
 	if (inst->plan->settings.options & OPT_DISTRIBUTE_NUMA)
 		inst->relief.set.moves = 0;
-	return (struct relief_call){
-		.inst = inst,
-		.h = &inst->h,
-		.txn = txn,
-		.relief = &inst->relief,
-		.owners = &inst->owners,
-		.machine = inst->plan->machine,
-		.ops = &ops,
-	};
+	return RELIEF_CALL(inst, txn, &ops);
 }
