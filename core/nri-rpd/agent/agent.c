@@ -57,12 +57,11 @@ struct agent {
 	struct loop *loop;
 	struct pipeline *pipeline;
 	struct listener *listener; /* listens for agents; NULL: the configuration needs no agent */
-	/* settings from the configuration; namespaces are separated by commas */
-	char *path, *user, *pod_source, *namespaces;
+	const struct conf_core *core; /* the active configuration */
+	char *key; /* settings that the open socket has (agent_key); NULL: none */
 	struct connection *connections;
 	unsigned n_connections;
 	struct connection *registered;
-	bool resource_slices; /* report devices of claims, as configured */
 	bool publishes; /* the registered agent is to publish */
 	struct plugin_link plugins;
 	struct publisher *publisher;
@@ -92,11 +91,11 @@ static int agent_admit(const struct agent *a, int fd, struct err *err)
 	int r = wire_peer(fd, &peer);
 	if (r)
 		return err_errno(err, r, "refused a connection: its user cannot be determined");
-	if (peer.uid != 0 && peer.uid != geteuid() && peer.uid != find_user(a->user))
+	if (peer.uid != 0 && peer.uid != geteuid() && peer.uid != find_user(a->core->agent.user))
 		return err_set(err, -EPERM,
 			       "refused process %d of user %u: only root and %s (agent.user) may "
 			       "be the agent",
-			       peer.pid, peer.uid, a->user);
+			       peer.pid, peer.uid, a->core->agent.user);
 	if (a->n_connections >= CONNECTIONS_MAX)
 		return err_set(err, -EBUSY, "refused a connection: %u are open", a->n_connections);
 	return 0;
@@ -145,16 +144,21 @@ static bool has_feature(const Agent__RegisterRequest *m, const char *feature)
 	return false;
 }
 
+static struct rpc *agent_rpc(const struct agent *a)
+{
+	return a->registered ? trunk_rpc(a->registered->trunk, 0) : NULL;
+}
+
 static int ask_evict(void *arg, const struct pod *pod, int64_t grace_s)
 {
 	const struct agent *a = arg;
-	return agent_ask_evict(a->pipeline, trunk_rpc(a->registered->trunk, 0), pod, grace_s);
+	return agent_ask_evict(a->pipeline, agent_rpc(a), pod, grace_s);
 }
 
 static int ask_claim(void *arg, const struct ctr *claim)
 {
 	const struct agent *a = arg;
-	return agent_ask_claim(a->pipeline, trunk_rpc(a->registered->trunk, 0), claim);
+	return agent_ask_claim(a->pipeline, agent_rpc(a), claim);
 }
 
 static void set_publishing(struct agent *a)
@@ -163,8 +167,8 @@ static void set_publishing(struct agent *a)
 		      conf_core(pipeline_conf(a->pipeline))->agent.cluster;
 	const struct evict_source evictions = {ask_evict, a};
 	const struct claim_source claims = {ask_claim, a};
-	publisher_set_agent(a->publisher, wanted ? trunk_rpc(a->registered->trunk, 0) : NULL);
-	teller_set_agent(a->teller, wanted ? trunk_rpc(a->registered->trunk, 0) : NULL);
+	publisher_set_agent(a->publisher, wanted ? agent_rpc(a) : NULL);
+	teller_set_agent(a->teller, wanted ? agent_rpc(a) : NULL);
 	pipeline_evict_source(a->pipeline, wanted ? &evictions : NULL);
 	pipeline_claim_source(a->pipeline, wanted ? &claims : NULL);
 }
@@ -192,14 +196,13 @@ static void serve_register(struct connection *c, struct rpc_request *req)
 	static char version[] = NRI_RP_VERSION;
 	_arena_ struct arena *arena = arena_new(4096, REGISTER_ARENA);
 	const Agent__RegisterRequest *m = RPC_MESSAGE(arena, agent__register_request, req);
-	const struct conf_strings *namespaces =
-		&conf_core(pipeline_conf(c->agent->pipeline))->agent.namespaces;
+	const struct conf_core *core = c->agent->core;
 	Agent__RegisterResponse out = AGENT__REGISTER_RESPONSE__INIT;
 	out.version = version;
-	out.pod_source = c->agent->pod_source;
-	out.resource_slices = c->agent->resource_slices;
-	out.namespaces = (char **)(uintptr_t)namespaces->items;
-	out.n_namespaces = namespaces->n;
+	out.pod_source = (char *)(uintptr_t)core->agent.pod_source;
+	out.resource_slices = core->agent.pod_resource_api && core->agent.resource_slices;
+	out.namespaces = (char **)(uintptr_t)core->agent.namespaces.items;
+	out.n_namespaces = core->agent.namespaces.n;
 	if (!m)
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
 	else if (c->agent->registered)
@@ -212,23 +215,13 @@ static void serve_register(struct connection *c, struct rpc_request *req)
 		accept_agent(c, m);
 }
 
-static void serve_config(struct pipeline *p, struct rpc_request *req)
-{
-	agent_serve_config(p, req, false);
-}
-
-static void serve_adjustments(struct pipeline *p, struct rpc_request *req)
-{
-	agent_serve_config(p, req, true);
-}
-
 /* Methods that a registered agent may call. */
 static const struct {
 	const char *name;
 	void (*serve)(struct pipeline *p, struct rpc_request *req);
 } methods[] = {
-	{"SetConfig", serve_config},
-	{"SetAdjustments", serve_adjustments},
+	{"SetConfig", agent_serve_config},
+	{"SetAdjustments", agent_serve_config},
 	{"SetState", agent_serve_state},
 	{"SetNode", agent_serve_node},
 	{"SetPods", agent_serve_pods},
@@ -301,11 +294,6 @@ static void on_connection(int fd, void *arg)
 
 /* ---- requests of the pipeline ---------------------------------------------------------------- */
 
-static struct rpc *agent_rpc(const struct agent *a)
-{
-	return a->registered ? trunk_rpc(a->registered->trunk, 0) : NULL;
-}
-
 static int ask_pod(void *arg, rp_pod pod, const char *ns, const char *name)
 {
 	const struct agent *a = arg;
@@ -336,25 +324,19 @@ static void agent_shut(struct agent *a)
 	a->listener = listener_free(a->listener);
 }
 
-/* Returns the items with a comma after each; NULL: no memory. */
-static char *agent_join(const struct conf_strings *list)
+/* Returns the settings with which a socket is opened and an agent registered, as text. NULL: no
+ * memory. */
+static char *agent_key(const struct conf_core *core)
 {
 	struct buf b = BUF_INIT;
-	(void)buf_add_str(&b, "");
-	for (unsigned i = 0; i < list->n; i++)
-		(void)buf_printf(&b, "%s,", list->items[i]);
+	(void)buf_printf(&b, "%s\n%s\n%s\n%d%d", core->agent.socket, core->agent.user,
+			 core->agent.pod_source, core->agent.pod_resource_api,
+			 core->agent.pod_resource_api && core->agent.resource_slices);
+	for (unsigned i = 0; i < core->agent.namespaces.n; i++)
+		(void)buf_printf(&b, "\n%s", core->agent.namespaces.items[i]);
 	char *text = b.failed ? NULL : strdup(buf_text(&b));
 	buf_fini(&b);
 	return text;
-}
-
-static void agent_drop_texts(struct agent *a)
-{
-	free(a->path);
-	free(a->user);
-	free(a->pod_source);
-	free(a->namespaces);
-	a->path = a->user = a->pod_source = a->namespaces = NULL;
 }
 
 static int open_socket(struct agent *a, const struct conf_core *core, struct err *err)
@@ -370,14 +352,9 @@ static int open_socket(struct agent *a, const struct conf_core *core, struct err
 					       .mode = SOCKET_MODE,
 					       .accepted = on_connection,
 					       .arg = a};
-	agent_drop_texts(a);
-	a->path = strdup(path);
-	a->user = strdup(user);
-	a->pod_source = strdup(core->agent.pod_source);
-	a->namespaces = agent_join(&core->agent.namespaces);
-	a->resource_slices = core->agent.pod_resource_api && core->agent.resource_slices;
-	if (!a->path || !a->user || !a->pod_source || !a->namespaces ||
-	    (core->agent.pod_resource_api && pipeline_devices_on(a->pipeline, &source)))
+	free(a->key);
+	a->key = agent_key(core);
+	if (!a->key || (core->agent.pod_resource_api && pipeline_devices_on(a->pipeline, &source)))
 		return err_errno(err, -ENOMEM, "agent socket %s", path);
 	if (find_user(user) == NO_UID)
 		log_notice("user %s (agent.user) does not exist yet: only root can be the agent",
@@ -393,6 +370,7 @@ static int open_socket(struct agent *a, const struct conf_core *core, struct err
 int agent_configure(struct agent *a, const struct conf_core *core, struct err *err)
 {
 	bool devices = core->agent.pod_resource_api;
+	a->core = core;
 	if (!core->agent.cluster)
 		pipeline_node_take(a->pipeline, NULL, NULL);
 	if (!devices && !core->agent.pods) {
@@ -400,12 +378,9 @@ int agent_configure(struct agent *a, const struct conf_core *core, struct err *e
 			agent_shut(a);
 		return 0;
 	}
-	_free_ char *namespaces = agent_join(&core->agent.namespaces);
-	if (a->listener && namespaces && str_eq(a->namespaces, namespaces) &&
-	    devices == pipeline_devices_are_on(a->pipeline) &&
-	    a->resource_slices == (devices && core->agent.resource_slices) &&
-	    str_eq(a->path, core->agent.socket) && str_eq(a->user, core->agent.user) &&
-	    str_eq(a->pod_source, core->agent.pod_source)) {
+	_free_ char *key = agent_key(core);
+	if (a->listener && key && str_eq(a->key, key) &&
+	    devices == pipeline_devices_are_on(a->pipeline)) {
 		set_publishing(a);
 		return 0;
 	}
@@ -455,7 +430,7 @@ struct agent *agent_free(struct agent *a)
 	agent_shut(a);
 	publisher_free(a->publisher);
 	teller_free(a->teller);
-	agent_drop_texts(a);
+	free(a->key);
 	free(a);
 	return NULL;
 }

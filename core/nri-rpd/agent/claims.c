@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rpd/agent/claims.h"
+#include "core/nri-rpd/agent/call.h"
 
 #include <string.h>
 
@@ -96,6 +97,8 @@ int agent_decode_claim(struct arena *a, const uint8_t *data, size_t n, struct cl
 static void claims_fill(const struct ctr *claim, Agent__Claim *ret)
 {
 	const struct decision *d = &claim->cur;
+	if (!ret)
+		return;
 	agent__claim__init(ret);
 	ret->uid = (char *)(uintptr_t)claim_uid(claim);
 	ret->namespace_ = claim->pod->ns;
@@ -176,23 +179,11 @@ void agent_serve_release_claim(struct pipeline *p, struct rpc_request *req)
 void agent_serve_list_claims(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, LIST_ARENA);
-	struct cache *cache = pipeline_cache(p);
+	struct pb_builder b = {.arena = a, .full = !a};
 	Agent__ListClaimsResponse out = AGENT__LIST_CLAIMS_RESPONSE__INIT;
-	size_t n = 0;
-	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next)
-		n += ctr->device != NULL;
-	Agent__Claim *list = a ? arena_array(a, n + 1, sizeof *list) : NULL;
-	out.claims = a ? arena_array(a, n + 1, sizeof(Agent__Claim *)) : NULL;
-	if (!out.claims || !list) {
-		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
-		return;
-	}
-	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next) {
-		if (!ctr->device ||
-		    !str_eq(ctr->id, ctr->pod->id)) /* the first part stands for the claim */
-			continue;
-		out.claims[out.n_claims] = &list[out.n_claims];
-		claims_fill(ctr, &list[out.n_claims++]);
-	}
-	(void)rpc_reply(req, &out.base);
+	for (const struct ctr *ctr = cache_ctrs(pipeline_cache(p)); ctr && !b.full; ctr = ctr->next)
+		if (ctr->device &&
+		    str_eq(ctr->id, ctr->pod->id)) /* the first part stands for the claim */
+			claims_fill(ctr, PB_ADD(&b, &out, claims, agent__claim));
+	agent_answer(req, b.full ? -ENOMEM : 0, "", &out.base);
 }

@@ -148,8 +148,9 @@ static void config_refuse(struct rpc_request *req, int error)
 	}
 }
 
-void agent_serve_config(struct pipeline *p, struct rpc_request *req, bool adjustments)
+void agent_serve_config(struct pipeline *p, struct rpc_request *req)
 {
+	const bool adjustments = str_eq(req->method, "SetAdjustments");
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, CONFIG_ARENA);
 	struct conf_source *sources;
 	unsigned n;

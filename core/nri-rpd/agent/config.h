@@ -7,7 +7,7 @@
 #include "core/lib/wire/rpc.h"
 
 /* Serves AgentHost.SetConfig and SetAdjustments. Ends req, perhaps later. */
-void agent_serve_config(struct pipeline *p, struct rpc_request *req, bool adjustments);
+void agent_serve_config(struct pipeline *p, struct rpc_request *req);
 
 /*
  * Decodes the sources of a request into the arena, for tests as well; their names state their

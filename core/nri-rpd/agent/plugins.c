@@ -199,54 +199,37 @@ static void on_ready(const struct rpc_result *result, void *arg)
 	free(q);
 }
 
-static int fill_pairs(struct arena *a, const struct kv *from, uint32_t n, Agent__Pair ***ret,
-		      size_t *ret_n)
+static void put_pair(Agent__Pair *pair, const struct kv *from)
 {
-	*ret = arena_array(a, n + 1, sizeof **ret);
-	for (uint32_t i = 0; *ret && i < n; i++) {
-		Agent__Pair *pair = (*ret)[i] = PB_NEW(a, Agent__Pair, agent__pair);
-		if (!pair)
-			return -ENOMEM;
-		pair->key = (char *)(uintptr_t)from[i].key;
-		pair->value = (char *)(uintptr_t)from[i].value;
-	}
-	*ret_n = n;
-	return *ret ? 0 : -ENOMEM;
+	if (!pair)
+		return;
+	pair->key = (char *)(uintptr_t)from->key;
+	pair->value = (char *)(uintptr_t)from->value;
 }
 
-static int fill_hint(struct arena *a, const struct plugin_wanted *from, Agent__Wanted *to)
+static void put_hint(struct pb_builder *b, const struct plugin_wanted *from, Agent__Wanted *to)
 {
-	if (!from->chosen)
-		return 0;
-	to->hint = PB_NEW(a, Agent__Hint, agent__hint);
-	uint32_t *nodes = arena_array(a, rp_ids_count(from->nodes) + 1, sizeof *nodes);
-	if (!to->hint || !nodes)
-		return -ENOMEM;
+	uint32_t *nodes = arena_array(b->arena, rp_ids_count(from->nodes) + 1, sizeof *nodes);
+	b->full |= !nodes;
+	if (!PB_PART(b, to->hint, agent__hint) || !nodes)
+		return;
 	to->hint->preferred = from->preferred;
 	to->hint->nodes = nodes;
 	RP_IDS_EACH (node, from->nodes)
 		nodes[to->hint->n_nodes++] = node;
-	return 0;
 }
 
-static int fill_wanted(struct arena *a, const struct plugin_question *q, Agent__PluginRequest *m)
+static void put_wanted(struct pb_builder *b, const struct plugin_wanted *w, Agent__Wanted *to)
 {
-	m->wanted = arena_array(a, q->n_wanted + 1, sizeof *m->wanted);
-	int r = m->wanted ? 0 : -ENOMEM;
-	for (uint32_t i = 0; !r && i < q->n_wanted; i++) {
-		const struct plugin_wanted *w = &q->wanted[i];
-		Agent__Wanted *to = m->wanted[i] = PB_NEW(a, Agent__Wanted, agent__wanted);
-		if (!to)
-			return -ENOMEM;
-		to->container = (char *)(uintptr_t)w->ctr;
-		to->kind = (Agent__PluginContainer)w->kind; /* the numbers are equal */
-		to->index = w->index;
-		to->resource = (char *)(uintptr_t)w->resource;
-		to->amount = w->amount;
-		r = fill_hint(a, w, to);
-		m->n_wanted++;
-	}
-	return r;
+	if (!to)
+		return;
+	to->container = (char *)(uintptr_t)w->ctr;
+	to->kind = (Agent__PluginContainer)w->kind; /* the numbers are equal */
+	to->index = w->index;
+	to->resource = (char *)(uintptr_t)w->resource;
+	to->amount = w->amount;
+	if (w->chosen)
+		put_hint(b, w, to);
 }
 
 static int plugins_ask(const struct plugin_link *l, const struct plugin_question *q,
@@ -254,14 +237,17 @@ static int plugins_ask(const struct plugin_link *l, const struct plugin_question
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
 	Agent__PluginRequest m = AGENT__PLUGIN_REQUEST__INIT;
-	int r = a ? fill_wanted(a, q, &m) : -ENOMEM;
-	if (!r)
-		r = fill_pairs(a, q->labels, q->n_labels, &m.labels, &m.n_labels);
-	if (!r)
-		r = fill_pairs(a, q->annotations, q->n_annotations, &m.annotations,
-			       &m.n_annotations);
-	if (r)
-		return r;
+	struct pb_builder b = {.arena = a};
+	if (!a)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < q->n_wanted; i++)
+		put_wanted(&b, &q->wanted[i], PB_ADD(&b, &m, wanted, agent__wanted));
+	for (uint32_t i = 0; i < q->n_labels; i++)
+		put_pair(PB_ADD(&b, &m, labels, agent__pair), &q->labels[i]);
+	for (uint32_t i = 0; i < q->n_annotations; i++)
+		put_pair(PB_ADD(&b, &m, annotations, agent__pair), &q->annotations[i]);
+	if (b.full)
+		return -ENOMEM;
 	m.uid = (char *)(uintptr_t)q->uid;
 	m.namespace_ = (char *)(uintptr_t)q->ns;
 	m.name = (char *)(uintptr_t)q->name;

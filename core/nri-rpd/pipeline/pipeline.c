@@ -15,6 +15,7 @@
 #include "core/nri-rpd/pipeline/node/evict.h"
 #include "core/nri-rpd/pipeline/node/forecast.h"
 #include "core/nri-rpd/pipeline/node/noderes.h"
+#include "core/nri-rpd/pipeline/observe/zones.h"
 #include "core/nri-rpd/pipeline/request/adjust.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
@@ -30,6 +31,9 @@
 
 #define LOG_SOURCE "pipeline"
 #define RESERVED_ATTRIBUTE "reserved cpuset" /* attribute of zones */
+#define ZONES_BLOCK (16u << 10)
+/* largest memory for the description of a policy's zones, in bytes */
+#define ZONES_MAX (32u << 20)
 
 /* ---- events of modules and topology changes -------------------------------------------------- */
 
@@ -403,41 +407,23 @@ int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, s
 	return WATCHED(p, p->policy ? instance_extended(p->policy, sink, err) : 0);
 }
 
-static void pipeline_on_zone(void *ctx, const char *name, const char *type, const char *parent)
-{
-}
-
-static void pipeline_on_resource(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
-				 int64_t available)
-{
-}
-
-static void pipeline_on_attribute(void *ctx, const char *name, const char *value)
-{
-	struct rp_idset *reserved = ctx, more;
-	if (str_eq(name, RESERVED_ATTRIBUTE) && rp_idset_parse(&more, value, RP_CPUS_MAX) == 0)
-		rp_idset_or(reserved, rp_ids_of(reserved), rp_ids_of(&more));
-}
-
-static void pipeline_on_cost(void *ctx, const char *other, int64_t value)
-{
-}
-
 /* Finds the allocatable CPUs of a policy that does not report them: all except those that its zones
  * call reserved. */
 static int pipeline_unreserved(struct pipeline *p, struct rp_idset *ret, struct err *err)
 {
-	struct rp_idset reserved;
+	_arena_ struct arena *a = arena_new(ZONES_BLOCK, ZONES_MAX);
+	struct pb_builder b = {.arena = a};
+	Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
+	struct rp_idset reserved, more;
 	rp_idset_clear(&reserved);
-	const struct rp_zone_sink sink = {.size = sizeof sink,
-					  .ctx = &reserved,
-					  .zone = pipeline_on_zone,
-					  .resource = pipeline_on_resource,
-					  .attribute = pipeline_on_attribute,
-					  .cost = pipeline_on_cost};
-	int r = pipeline_zones(p, &sink, err);
+	int r = a ? zones_collect(p, &b, &m, err) : -ENOMEM;
+	for (size_t i = 0; !b.full && i < m.n_zones; i++)
+		for (size_t k = 0; k < m.zones[i]->n_attributes; k++)
+			if (str_eq(m.zones[i]->attributes[k]->name, RESERVED_ATTRIBUTE) &&
+			    !rp_idset_parse(&more, m.zones[i]->attributes[k]->value, RP_CPUS_MAX))
+				rp_idset_or(&reserved, rp_ids_of(&reserved), rp_ids_of(&more));
 	rp_idset_andnot(ret, topo_ids(pipeline_topo(p), RP_CPUS_ONLINE), rp_ids_of(&reserved));
-	return r;
+	return b.full || !a ? err_errno(err, -ENOMEM, "the policy's zones") : r;
 }
 
 int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err)
