@@ -59,8 +59,8 @@ static void test_empty_families(void **state)
 
 static void test_single(void **state)
 {
-	expo_gauge(&e, "g", "G.", 7);
-	expo_counter(&e, "c_total", "C.", 8);
+	expo_single(&e, "g", "G.", 7);
+	expo_single(&e, "c_total", "C.", 8);
 	assert_string_equal(written(), "# HELP g G.\n# TYPE g gauge\ng 7\n"
 				       "# HELP c_total C.\n# TYPE c_total counter\nc_total 8\n");
 }
@@ -135,7 +135,7 @@ static void test_escapes(void **state)
 	assert_string_equal(buf_text(&labels), "a=\"x\\\"y\\\\z\\nü\xef\xbf\xbd\",b=\"\"");
 	assert_true(expo_labels_valid(buf_text(&labels)));
 	buf_fini(&labels);
-	expo_gauge(&e, "g", "a\\b\n\"c\"", 1);
+	expo_single(&e, "g", "a\\b\n\"c\"", 1);
 	assert_string_equal(written(), "# HELP g a\\\\b\\n\"c\"\n# TYPE g gauge\ng 1\n");
 }
 
@@ -143,7 +143,7 @@ static void test_help_is_cut(void **state)
 {
 	static char help[EXPO_HELP_MAX + 100];
 	memset(help, 'h', sizeof help - 1);
-	expo_gauge(&e, "g", help, 1);
+	expo_single(&e, "g", help, 1);
 	const char *text = written();
 	assert_int_equal(strcspn(text, "\n"), strlen("# HELP g ") + EXPO_HELP_MAX);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/nri-rpd/control/document.h"
 #include "core/nri-rpd/control/internal.h"
 #include "core/nri-rpd/pipeline/observe/kubelet.h"
 #include "core/nri-rpd/pipeline/reload/reload.h"
@@ -579,17 +580,7 @@ static void check_cgroup(struct doctor *d)
 
 static bool may_administer(void)
 {
-	char text[4096];
-	size_t n = 0;
-	unsigned long long caps = 0;
-	_fclose_ FILE *f = fopen("/proc/self/status", "re");
-	if (f)
-		n = fread(text, 1, sizeof text - 1, f);
-	text[n] = '\0';
-	const char *line = strstr(text, "CapEff:");
-	if (line)
-		(void)sscanf(line, "CapEff: %llx", &caps);
-	return caps >> CAP_SYS_ADMIN & 1;
+	return process_number("CapEff", 16) >> CAP_SYS_ADMIN & 1;
 }
 
 /* Command that installs a part of the unit. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the parts that several documents have. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/nri-rpd/control/internal.h"
+#include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/control/document.h"
 
@@ -96,4 +98,16 @@ void put_lines(struct json *j, const char *key, const char *text)
 	}
 	json_end_arr(j);
 	buf_fini(&line);
+}
+
+uint64_t process_number(const char *name, int base)
+{
+	char text[4096];
+	size_t n = 0;
+	_fclose_ FILE *f = fopen("/proc/self/status", "re");
+	if (f)
+		n = fread(text, 1, sizeof text - 1, f);
+	text[n] = '\0';
+	const char *line = strstr(text, name);
+	return line ? strtoull(line + strlen(name) + 1, NULL, base) : 0;
 }

@@ -22,3 +22,6 @@ const char *state_name(uint32_t state);
 /* Returns true if `name` matches the pattern: a glob if it has wildcards, else a substring. NULL
  * and "" match all. */
 bool matches(const char *pattern, const char *name);
+
+/* Returns the number in a line "VmRSS: 1234 kB" of the process's status; 0: there is none. */
+uint64_t process_number(const char *name, int base);

@@ -18,7 +18,6 @@
 #include "core/nri-rpd/pipeline/wait/devices.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
 #include "core/nri-rpd/pipeline/request/request.h"
-#include "core/lib/util/cleanup.h"
 #include "core/lib/util/clock.h"
 #include "core/nri-rpd/control/document.h"
 #include "core/nri-rpd/control/speedselect.h"
@@ -336,29 +335,13 @@ static void put_feed(struct json *j, const struct pipeline *p)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Returns the value of a line "VmRSS: 1234 kB". */
-static uint64_t status_kib(const char *text, const char *name)
-{
-	unsigned long long kib = 0;
-	const char *line = strstr(text, name);
-	if (line)
-		(void)sscanf(line + strlen(name), ": %llu", &kib);
-	return kib;
-}
-
 static void put_process(struct json *j)
 {
-	char text[4096];
-	size_t n = 0;
-	_fclose_ FILE *f = fopen("/proc/self/status", "re");
-	if (f)
-		n = fread(text, 1, sizeof text - 1, f);
-	text[n] = '\0';
-	json_kuint(j, "resident", status_kib(text, "VmRSS") * 1024);
-	json_kuint(j, "resident_peak", status_kib(text, "VmHWM") * 1024);
-	json_kuint(j, "resident_anonymous", status_kib(text, "RssAnon") * 1024);
-	json_kuint(j, "resident_files", status_kib(text, "RssFile") * 1024);
-	json_kuint(j, "resident_shared", status_kib(text, "RssShmem") * 1024);
+	json_kuint(j, "resident", process_number("VmRSS", 10) * 1024);
+	json_kuint(j, "resident_peak", process_number("VmHWM", 10) * 1024);
+	json_kuint(j, "resident_anonymous", process_number("RssAnon", 10) * 1024);
+	json_kuint(j, "resident_files", process_number("RssFile", 10) * 1024);
+	json_kuint(j, "resident_shared", process_number("RssShmem", 10) * 1024);
 }
 
 static void put_memory(struct json *j, struct pipeline *p, const struct pipeline_status *s)

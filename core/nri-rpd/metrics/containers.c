@@ -9,12 +9,12 @@
 #include "core/nri-rpd/metrics/containers.h"
 #include "core/nri-rpd/pipeline/request/rebalance.h"
 
-static const struct row {
+static const struct figure_row {
 	enum figure figure;
 	enum expo_type type;
 	double scale;
 	const char *name, *help;
-} rows[] = {
+} figure_rows[] = {
 	{FIG_CPU, EXPO_COUNTER, 1e-9, "nri_rp_container_cpu_usage_seconds_total",
 	 "CPU time used by the container."},
 	{FIG_PERIODS, EXPO_COUNTER, 1, "nri_rp_container_cpu_periods_total",
@@ -46,7 +46,7 @@ static const struct row {
 	{FIG_TRAFFIC, EXPO_COUNTER, 1, "nri_rp_container_memory_traffic_bytes_total",
 	 "Bytes moved to and from memory, if the controller rdt monitors containers."},
 };
-#define N_ROWS (sizeof rows / sizeof rows[0])
+#define N_ROWS (sizeof figure_rows / sizeof figure_rows[0])
 
 static void collect_container(struct expo *e, struct family *families[N_ROWS],
 			      struct family *pressure, const struct ctr *ctr)
@@ -57,9 +57,10 @@ static void collect_container(struct expo *e, struct family *families[N_ROWS],
 	expo_label(&labels, "pod", ctr->pod->name);
 	expo_label(&labels, "container", ctr->name);
 	for (size_t i = 0; i < N_ROWS; i++)
-		if (usage_known(ctr->usage, rows[i].figure))
+		if (usage_known(ctr->usage, figure_rows[i].figure))
 			expo_add(e, families[i], "", buf_text(&labels),
-				 (double)ctr->usage->now[rows[i].figure].value * rows[i].scale);
+				 (double)ctr->usage->now[figure_rows[i].figure].value *
+					 figure_rows[i].scale);
 	for (unsigned bit = 0; bit < 4; bit++) {
 		if (!(ctr->usage->pressure & 1u << bit))
 			continue;
@@ -74,20 +75,21 @@ static void collect_container(struct expo *e, struct family *families[N_ROWS],
 
 static void collect_cost(struct expo *e, const struct usage_stats *s)
 {
-	expo_gauge(e, "nri_rp_collect_containers",
-		   "Containers whose usage was read in the last round.", s->n_ctrs);
-	expo_gauge(e, "nri_rp_collect_last_duration_seconds", "Duration of the last round.",
-		   (double)s->last_ns / 1e9);
-	expo_counter(e, "nri_rp_collect_rounds_total", "Rounds of reading usage.",
-		     (double)s->rounds);
-	expo_counter(e, "nri_rp_collect_skipped_total",
-		     "Rounds skipped because the previous one was still running.",
-		     (double)s->skipped);
-	expo_counter(e, "nri_rp_collect_cpu_seconds_total", "CPU time spent on reading usage.",
-		     (double)s->cpu_ns / 1e9);
-	expo_counter(e, "nri_rp_collect_files_total", "Files read for usage.", (double)s->files);
-	expo_counter(e, "nri_rp_collect_missing_total", "Cgroups that were not found.",
-		     (double)s->missing);
+	const struct expo_row rows[] = {
+		{"nri_rp_collect_containers", "Containers whose usage was read in the last round.",
+		 s->n_ctrs},
+		{"nri_rp_collect_last_duration_seconds", "Duration of the last round.",
+		 (double)s->last_ns / 1e9},
+		{"nri_rp_collect_rounds_total", "Rounds of reading usage.", (double)s->rounds},
+		{"nri_rp_collect_skipped_total",
+		 "Rounds skipped because the previous one was still running.", (double)s->skipped},
+		{"nri_rp_collect_cpu_seconds_total", "CPU time spent on reading usage.",
+		 (double)s->cpu_ns / 1e9},
+		{"nri_rp_collect_files_total", "Files read for usage.", (double)s->files},
+		{"nri_rp_collect_missing_total", "Cgroups that were not found.",
+		 (double)s->missing},
+	};
+	EXPO_ROWS(e, rows);
 }
 
 void collect_containers(struct expo *e, struct pipeline *p)
@@ -97,7 +99,8 @@ void collect_containers(struct expo *e, struct pipeline *p)
 	if (!stats->on)
 		return;
 	for (size_t i = 0; i < N_ROWS; i++)
-		families[i] = expo_family(e, rows[i].name, rows[i].type, rows[i].help);
+		families[i] = expo_family(e, figure_rows[i].name, figure_rows[i].type,
+					  figure_rows[i].help);
 	struct family *pressure = expo_family(
 		e, "nri_rp_container_pressure", EXPO_GAUGE,
 		"1 while a container is short of the labelled resource (metrics.pressure).");

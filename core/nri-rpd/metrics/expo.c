@@ -229,14 +229,16 @@ bool expo_add_checked(struct expo *e, struct family *f, const char *labels, doub
 	return true;
 }
 
-void expo_gauge(struct expo *e, const char *name, const char *help, double value)
+void expo_single(struct expo *e, const char *name, const char *help, double value)
 {
-	expo_add(e, expo_family(e, name, EXPO_GAUGE, help), "", "", value);
+	enum expo_type type = str_has_suffix(name, "_total") ? EXPO_COUNTER : EXPO_GAUGE;
+	expo_add(e, expo_family(e, name, type, help), "", "", value);
 }
 
-void expo_counter(struct expo *e, const char *name, const char *help, double value)
+void expo_rows(struct expo *e, const struct expo_row *rows, size_t n)
 {
-	expo_add(e, expo_family(e, name, EXPO_COUNTER, help), "", "", value);
+	for (size_t i = 0; i < n; i++)
+		expo_single(e, rows[i].name, rows[i].help, rows[i].value);
 }
 
 int expo_write(const struct expo *e, struct buf *out)

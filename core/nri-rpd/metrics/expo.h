@@ -39,9 +39,15 @@ void expo_add(struct expo *e, struct family *f, const char *suffix, const char *
  * the sample exists already. */
 bool expo_add_checked(struct expo *e, struct family *f, const char *labels, double value);
 
-/* Adds a gauge: a family with a single sample. */
-void expo_gauge(struct expo *e, const char *name, const char *help, double value);
-void expo_counter(struct expo *e, const char *name, const char *help, double value);
+/* Adds a family with a single sample: a counter if its name ends in "_total", else a gauge. */
+void expo_single(struct expo *e, const char *name, const char *help, double value);
+/* Adds a table of such families. */
+struct expo_row {
+	const char *name, *help;
+	double value;
+};
+void expo_rows(struct expo *e, const struct expo_row *rows, size_t n);
+#define EXPO_ROWS(e, rows) expo_rows(e, rows, sizeof(rows) / sizeof(rows)[0])
 
 /* Appends name="value", escaped, with a comma before it unless it is the first. */
 void expo_label(struct buf *labels, const char *name, const char *value);

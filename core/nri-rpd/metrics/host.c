@@ -24,20 +24,6 @@
 #include "core/nri-rpd/pipeline/observe/status.h"
 #include "core/nri-rpd/pipeline/request/updates.h"
 
-struct row {
-	const char *name, *help;
-	enum expo_type type;
-	double value;
-};
-
-static void add_rows(struct expo *e, const struct row *rows, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		expo_add(e, expo_family(e, rows[i].name, rows[i].type, rows[i].help), "", "",
-			 rows[i].value);
-}
-#define ADD_ROWS(e, rows) add_rows(e, rows, sizeof(rows) / sizeof(rows)[0])
-
 /* ---- requests -------------------------------------------------------------------------------- */
 
 static void add_histogram(struct expo *e, struct family *f, const char *event,
@@ -88,52 +74,48 @@ static void collect_stats(struct expo *e, struct pipeline *p)
 	const struct pipeline_stats *st = pipeline_stats(p);
 	struct drift_stats drift;
 	pipeline_drift(p, &drift);
-	const struct row rows[] = {
-		{"nri_rp_policy_errors_total", "Callbacks of the policy that failed.", EXPO_COUNTER,
+	const struct expo_row rows[] = {
+		{"nri_rp_policy_errors_total", "Callbacks of the policy that failed.",
 		 (double)st->policy_errors},
 		{"nri_rp_invariant_breaks_total",
 		 "Decisions of the policy that were dropped because they violated an invariant.",
-		 EXPO_COUNTER, (double)st->invariant_breaks},
+		 (double)st->invariant_breaks},
 		{"nri_rp_policy_resyncs_total",
-		 "Times the policy rebuilt its tables from the cache.", EXPO_COUNTER,
-		 (double)st->resyncs},
-		{"nri_rp_updates_sent_total", "Unsolicited container updates.", EXPO_COUNTER,
+		 "Times the policy rebuilt its tables from the cache.", (double)st->resyncs},
+		{"nri_rp_updates_sent_total", "Unsolicited container updates.",
 		 (double)st->updates_sent},
 		{"nri_rp_updates_failed_total", "Container updates that failed in the runtime.",
-		 EXPO_COUNTER, (double)st->updates_failed},
+		 (double)st->updates_failed},
 		{"nri_rp_updates_in_replies_total", "Container updates sent in replies.",
-		 EXPO_COUNTER, (double)st->updates_in_replies},
-		{"nri_rp_updates_waiting", "Containers waiting for an update.", EXPO_GAUGE,
-		 updates_waiting(p)},
+		 (double)st->updates_in_replies},
+		{"nri_rp_updates_waiting", "Containers waiting for an update.", updates_waiting(p)},
 		{"nri_rp_updates_outstanding",
-		 "1 while the runtime is applying a batch of updates.", EXPO_GAUGE,
-		 updates_outstanding(p)},
+		 "1 while the runtime is applying a batch of updates.", updates_outstanding(p)},
 		{"nri_rp_containers_moved_total",
-		 "Containers moved by a reload, a rebalancing or a hot-plug.", EXPO_COUNTER,
-		 (double)st->moved},
+		 "Containers moved by a reload, a rebalancing or a hot-plug.", (double)st->moved},
 		{"nri_rp_containers_unmanaged_total",
 		 "Containers that run unmanaged because the policy could not place them.",
-		 EXPO_COUNTER, (double)st->unmanaged},
+		 (double)st->unmanaged},
 		{"nri_rp_containers_adopted_total",
-		 "Containers first reported in a later request than their creation.", EXPO_COUNTER,
+		 "Containers first reported in a later request than their creation.",
 		 (double)st->adopted},
 		{"nri_rp_reloads_total", "Configurations that were reloaded or refused.",
-		 EXPO_COUNTER, (double)st->reloads},
-		{"nri_rp_reloads_refused_total", "Configurations that were refused.", EXPO_COUNTER,
+		 (double)st->reloads},
+		{"nri_rp_reloads_refused_total", "Configurations that were refused.",
 		 (double)st->reloads_refused},
 		{"nri_rp_drifts_total",
-		 "Times a container had other CPUs or memory nodes than assigned.", EXPO_COUNTER,
+		 "Times a container had other CPUs or memory nodes than assigned.",
 		 (double)drift.found},
-		{"nri_rp_containers_watched", "Containers whose cgroup is watched.", EXPO_GAUGE,
+		{"nri_rp_containers_watched", "Containers whose cgroup is watched.",
 		 drift.n_watched},
-		{"nri_rp_rebalances_total", "Successful rebalancings by the policy.", EXPO_COUNTER,
+		{"nri_rp_rebalances_total", "Successful rebalancings by the policy.",
 		 (double)st->rebalances},
 		{"nri_rp_store_errors_total", "Commits to the store that failed during requests.",
-		 EXPO_COUNTER, (double)st->store_errors},
-		{"nri_rp_events_total", "Events recorded for nri-rpctl events.", EXPO_COUNTER,
+		 (double)st->store_errors},
+		{"nri_rp_events_total", "Events recorded for nri-rpctl events.",
 		 (double)pipeline_last_event(p)},
 	};
-	ADD_ROWS(e, rows);
+	EXPO_ROWS(e, rows);
 	collect_requests(e, st);
 }
 
@@ -143,22 +125,19 @@ static void collect_state(struct expo *e, struct pipeline *p)
 {
 	struct pipeline_status s;
 	pipeline_status(p, &s);
-	const struct row rows[] = {
-		{"nri_rp_config_generation", "Number of the active configuration.", EXPO_GAUGE,
+	const struct expo_row rows[] = {
+		{"nri_rp_config_generation", "Number of the active configuration.",
 		 (double)s.config_generation},
 		{"nri_rp_config_ok",
-		 "0 if the files were refused and another configuration is active.", EXPO_GAUGE,
-		 s.config_ok},
-		{"nri_rp_safe_mode", "1 if the configured policy could not be used.", EXPO_GAUGE,
-		 s.safe_mode},
+		 "0 if the files were refused and another configuration is active.", s.config_ok},
+		{"nri_rp_safe_mode", "1 if the configured policy could not be used.", s.safe_mode},
 		{"nri_rp_degraded", "1 if any condition is degraded: see nri-rpctl status.",
-		 EXPO_GAUGE, s.degraded},
-		{"nri_rp_pods", "Pods in the cache.", EXPO_GAUGE, s.n_pods},
-		{"nri_rp_containers", "Containers in the cache.", EXPO_GAUGE, s.n_ctrs},
-		{"nri_rp_containers_degraded", "Containers not placed as requested.", EXPO_GAUGE,
-		 s.n_degraded},
+		 s.degraded},
+		{"nri_rp_pods", "Pods in the cache.", s.n_pods},
+		{"nri_rp_containers", "Containers in the cache.", s.n_ctrs},
+		{"nri_rp_containers_degraded", "Containers not placed as requested.", s.n_degraded},
 		{"nri_rp_module_deaths", "Recorded crashes of the daemon inside a module.",
-		 EXPO_GAUGE, s.n_module_deaths},
+		 s.n_module_deaths},
 	};
 	const struct instance *policy = pipeline_policy(p);
 	struct buf labels = BUF_INIT;
@@ -170,7 +149,7 @@ static void collect_state(struct expo *e, struct pipeline *p)
 			     "The active policy and the configured one."),
 		 "", buf_text(&labels), 1);
 	buf_fini(&labels);
-	ADD_ROWS(e, rows);
+	EXPO_ROWS(e, rows);
 }
 
 static void count_condition(const struct condition *c, void *arg)
@@ -201,79 +180,73 @@ static void collect_plugins(struct expo *e, struct pipeline *p)
 	const struct plugins_counts *c = pipeline_plugins_counts(p);
 	for (uint32_t i = 0; i < n; i++)
 		n_connected += list[i].connected;
-	const struct row rows[] = {
-		{"nri_rp_resource_plugins", "Registered resource plugins.", EXPO_GAUGE, n},
-		{"nri_rp_resource_plugins_connected", "Connected resource plugins.", EXPO_GAUGE,
-		 n_connected},
+	const struct expo_row rows[] = {
+		{"nri_rp_resource_plugins", "Registered resource plugins.", n},
+		{"nri_rp_resource_plugins_connected", "Connected resource plugins.", n_connected},
 		{"nri_rp_resource_plugin_questions_total", "Requests to resource plugins.",
-		 EXPO_COUNTER, (double)c->asked},
+		 (double)c->asked},
 		{"nri_rp_resource_plugin_failures_total",
-		 "Requests to resource plugins that failed.", EXPO_COUNTER, (double)c->failed},
+		 "Requests to resource plugins that failed.", (double)c->failed},
 		{"nri_rp_resource_plugin_late_total",
-		 "Requests to resource plugins without a reply in time.", EXPO_COUNTER,
-		 (double)c->late},
+		 "Requests to resource plugins without a reply in time.", (double)c->late},
 	};
 	if (n)
-		ADD_ROWS(e, rows);
+		EXPO_ROWS(e, rows);
 }
 
 static void collect_cluster(struct expo *e, struct pipeline *p)
 {
 	struct cluster_status s;
 	pipeline_cluster_status(p, &s);
-	const struct row rows[] = {
-		{"nri_rp_cluster_connected", "1 if the agent reaches the API server.", EXPO_GAUGE,
+	const struct expo_row rows[] = {
+		{"nri_rp_cluster_connected", "1 if the agent reaches the API server.",
 		 s.state && !s.state->unreachable[0]},
 		{"nri_rp_cluster_events_waiting", "Events not yet accepted by the API server.",
-		 EXPO_GAUGE, s.state ? s.state->events_waiting : 0},
+		 s.state ? s.state->events_waiting : 0},
 		{"nri_rp_cluster_events_lost_total", "Events lost since the agent's start.",
-		 EXPO_COUNTER, s.state ? (double)s.state->events_lost : 0},
+		 s.state ? (double)s.state->events_lost : 0},
 	};
 	if (s.on)
-		ADD_ROWS(e, rows);
+		EXPO_ROWS(e, rows);
 }
 
 static void collect_claims(struct expo *e, struct pipeline *p)
 {
 	struct devices_status s;
 	pipeline_devices_status(p, &s);
-	const struct row rows[] = {
-		{"nri_rp_claims", "Claims of pods that the kubelet reports.", EXPO_GAUGE,
-		 s.n_claims},
+	const struct expo_row rows[] = {
+		{"nri_rp_claims", "Claims of pods that the kubelet reports.", s.n_claims},
 		{"nri_rp_claim_devices_located", "Devices of claims whose NUMA node is known.",
-		 EXPO_GAUGE, s.n_located},
+		 s.n_located},
 		{"nri_rp_claim_devices_unlocated",
-		 "Devices of claims whose NUMA node is unknown; they give no hint.", EXPO_GAUGE,
-		 s.n_unlocated},
+		 "Devices of claims whose NUMA node is unknown; they give no hint.", s.n_unlocated},
 	};
 	if (s.claims)
-		ADD_ROWS(e, rows);
+		EXPO_ROWS(e, rows);
 }
 
 static void collect_runtime(struct expo *e, struct pipeline *p)
 {
 	const struct runtime_state *rt = pipeline_runtime(p);
 	const struct admit_counts *admitted = pipeline_admit_counts(p);
-	const struct row rows[] = {
-		{"nri_rp_runtime_connected", "1 while the runtime is connected.", EXPO_GAUGE,
-		 rt->connected},
+	const struct expo_row rows[] = {
+		{"nri_rp_runtime_connected", "1 while the runtime is connected.", rt->connected},
 		{"nri_rp_runtime_synchronized", "1 if the runtime has sent its list of containers.",
-		 EXPO_GAUGE, rt->synchronized},
+		 rt->synchronized},
 		{"nri_rp_runtime_fallback",
-		 "1 while runtime.fallback is used because runtime.socket is away.", EXPO_GAUGE,
+		 "1 while runtime.fallback is used because runtime.socket is away.",
 		 rt->connected && rt->on_fallback},
-		{"nri_rp_runtime_connects_total", "Connections made to the runtime.", EXPO_COUNTER,
+		{"nri_rp_runtime_connects_total", "Connections made to the runtime.",
 		 (double)rt->connects},
 		{"nri_rp_runtime_disconnects_total", "Connections to the runtime that were lost.",
-		 EXPO_COUNTER, (double)rt->disconnects},
+		 (double)rt->disconnects},
 		{"nri_rp_admission_waits_total",
-		 "Pods that waited for their requests from the cluster.", EXPO_COUNTER,
-		 (double)admitted->waited},
+		 "Pods that waited for their requests from the cluster.", (double)admitted->waited},
 		{"nri_rp_admission_late_total",
-		 "Pods whose requests from the cluster did not arrive in time.", EXPO_COUNTER,
+		 "Pods whose requests from the cluster did not arrive in time.",
 		 (double)admitted->late},
 	};
-	ADD_ROWS(e, rows);
+	EXPO_ROWS(e, rows);
 	collect_plugins(e, p);
 	collect_cluster(e, p);
 	collect_claims(e, p);
@@ -371,17 +344,17 @@ static void collect_node(struct expo *e, struct pipeline *p)
 			expo_add(e, reclaimable, "", labels,
 				 (double)v.measured->prod_reclaimable[k]);
 	}
-	const struct row rows[] = {
+	const struct expo_row rows[] = {
 		{"nri_rp_node_resource_degraded", "1 if measurements are missing or too old.",
-		 EXPO_GAUGE, v.measured->degraded != 0},
-		{"nri_rp_node_resource_passes_total", "Passes of the calculators.", EXPO_COUNTER,
+		 v.measured->degraded != 0},
+		{"nri_rp_node_resource_passes_total", "Passes of the calculators.",
 		 (double)v.passes},
-		{"nri_rp_node_resource_cpu_seconds_total", "CPU time of passes.", EXPO_COUNTER,
+		{"nri_rp_node_resource_cpu_seconds_total", "CPU time of passes.",
 		 (double)v.cpu_ns / 1e9},
 		{"nri_rp_node_resource_writes_total",
-		 "Times the Node changed enough to be written.", EXPO_COUNTER, (double)v.writes},
+		 "Times the Node changed enough to be written.", (double)v.writes},
 	};
-	ADD_ROWS(e, rows);
+	EXPO_ROWS(e, rows);
 	collect_calculators(e, p);
 }
 
@@ -389,21 +362,19 @@ static void collect_store(struct expo *e, struct pipeline *p)
 {
 	struct store_stats st;
 	store_stats(pipeline_store(p), &st);
-	const struct row rows[] = {
-		{"nri_rp_store_commits_total", "Commits to the store.", EXPO_COUNTER,
-		 (double)st.commits},
+	const struct expo_row rows[] = {
+		{"nri_rp_store_commits_total", "Commits to the store.", (double)st.commits},
 		{"nri_rp_store_commit_failures_total", "Commits to the store that failed.",
-		 EXPO_COUNTER, (double)st.failures},
+		 (double)st.failures},
 		{"nri_rp_store_records_total", "Records written to the store or removed from it.",
-		 EXPO_COUNTER, (double)st.records},
-		{"nri_rp_store_file_bytes", "Size of the store's file.", EXPO_GAUGE,
-		 (double)st.file_bytes},
+		 (double)st.records},
+		{"nri_rp_store_file_bytes", "Size of the store's file.", (double)st.file_bytes},
 		{"nri_rp_store_last_commit_timestamp_seconds", "Time of the last commit.",
-		 EXPO_GAUGE, (double)st.last_commit_ns / 1e9},
+		 (double)st.last_commit_ns / 1e9},
 		{"nri_rp_store_last_commit_duration_seconds", "Duration of the last commit.",
-		 EXPO_GAUGE, (double)st.last_duration_ns / 1e9},
+		 (double)st.last_duration_ns / 1e9},
 	};
-	ADD_ROWS(e, rows);
+	EXPO_ROWS(e, rows);
 }
 
 void collect_host(struct expo *e, struct pipeline *p)
@@ -458,19 +429,19 @@ void collect_process(struct expo *e)
 	struct rusage ru;
 	struct rlimit files;
 	if (getrusage(RUSAGE_SELF, &ru) == 0)
-		expo_counter(e, "process_cpu_seconds_total", "CPU time used by the process.",
-			     (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
-				     (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
+		expo_single(e, "process_cpu_seconds_total", "CPU time used by the process.",
+			    (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
+				    (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
 	if (read_stat(&start, &size, &pages)) {
-		expo_gauge(e, "process_start_time_seconds", "Start time of the process.",
-			   boot_time() + (double)start / (double)sysconf(_SC_CLK_TCK));
-		expo_gauge(e, "process_virtual_memory_bytes", "Address space of the process.",
-			   (double)size);
-		expo_gauge(e, "process_resident_memory_bytes", "Resident memory of the process.",
-			   (double)pages * (double)sysconf(_SC_PAGESIZE));
+		expo_single(e, "process_start_time_seconds", "Start time of the process.",
+			    boot_time() + (double)start / (double)sysconf(_SC_CLK_TCK));
+		expo_single(e, "process_virtual_memory_bytes", "Address space of the process.",
+			    (double)size);
+		expo_single(e, "process_resident_memory_bytes", "Resident memory of the process.",
+			    (double)pages * (double)sysconf(_SC_PAGESIZE));
 	}
-	expo_gauge(e, "process_open_fds", "Files the process has open.", open_files());
+	expo_single(e, "process_open_fds", "Files the process has open.", open_files());
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-		expo_gauge(e, "process_max_fds", "Files the process may have open.",
-			   (double)files.rlim_cur);
+		expo_single(e, "process_max_fds", "Files the process may have open.",
+			    (double)files.rlim_cur);
 }

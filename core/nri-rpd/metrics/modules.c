@@ -131,9 +131,9 @@ void collect_modules(struct expo *e, struct pipeline *p)
 {
 	struct scrape s = {.e = e, .p = p, .core = conf_core(pipeline_conf(p))};
 	(void)pipeline_each_instance(p, collect_one, &s);
-	expo_gauge(e, "nri_rp_module_samples_rejected",
-		   "Samples of modules in this scrape that were malformed, duplicate or too many.",
-		   s.rejected);
-	expo_gauge(e, "nri_rp_module_collectors_failed",
-		   "Modules whose metrics failed in this scrape.", s.failed);
+	expo_single(e, "nri_rp_module_samples_rejected",
+		    "Samples of modules in this scrape that were malformed, duplicate or too many.",
+		    s.rejected);
+	expo_single(e, "nri_rp_module_collectors_failed",
+		    "Modules whose metrics failed in this scrape.", s.failed);
 }
