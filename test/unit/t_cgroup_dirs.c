@@ -11,6 +11,7 @@
 
 #include "core/nri-rpd/host/cgroup.h"
 #include "core/lib/util/fs.h"
+#include "core/lib/util/str.h"
 
 struct fixture {
 	char dir[64];
@@ -80,6 +81,16 @@ static void found(struct fixture *f, const char *path, uint32_t pid, const char 
 	assert_int_equal(cgroup_find_dir(&f->root, path, pid, controller, buf, sizeof buf), result);
 	if (!result)
 		assert_string_equal(buf, where);
+	int fd = cgroup_open(&f->root, cgroup_unified(&f->root), path, pid, controller);
+	if (result) {
+		assert_int_equal(fd, result);
+		return;
+	}
+	char link[64], opened[CACHE_PATH_MAX] = "";
+	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	assert_true(readlink(link, opened, sizeof opened - 1) > 0);
+	assert_true(str_has_suffix(opened, where));
+	(void)close(fd);
 }
 
 static void test_v2(void **state)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "core/nri-rpd/host/cgroup.h"
 #include "core/nri-rpd/metrics/figures.h"
 #include "test/unit/coverage_exit.h"
 #include "test/unit/t_topo_tree.h"
@@ -133,7 +134,7 @@ static struct figures read_figures(struct tree *t, int expected)
 	assert_int_equal(fs_root_open(&root, t->dir, &err), 0);
 	struct figures_place p;
 	const struct figures_cgroup of = {PATH, 0};
-	int r = figures_place_open(&root, figures_unified(&root), &of, &p);
+	int r = figures_place_open(&root, cgroup_unified(&root), &of, &p);
 	if (!r)
 		r = figures_read(&p, FIGURES_SLOW, buf, &f);
 	assert_int_equal(r, expected);

@@ -37,14 +37,12 @@ static void usage_add_nodes(const char *line, uint64_t sums[RP_NODES_MAX], uint6
  * (v1). */
 static void put_memory_nodes(struct json *j, const struct fs_root *root, const struct ctr *ctr)
 {
-	char path[CACHE_PATH_MAX + 64], file[CACHE_PATH_MAX + 96], number[16];
+	char number[16];
 	_free_ char *text = malloc(FILE_MAX);
 	_free_ uint64_t *sums = calloc(RP_NODES_MAX, sizeof *sums);
-	if (!text || !sums ||
-	    cgroup_find_dir(root, ctr->cgroups_path, ctr->pid, "memory", path, sizeof path))
-		return;
-	(void)snprintf(file, sizeof file, "%s/memory.numa_stat", path);
-	if (fs_read(root, file, text, FILE_MAX) < 0)
+	_close_ int dir =
+		cgroup_open(root, cgroup_unified(root), ctr->cgroups_path, ctr->pid, "memory");
+	if (!text || !sums || dir < 0 || fs_read_at(dir, "memory.numa_stat", text, FILE_MAX) < 0)
 		return;
 	if (str_has_prefix(text, "total="))
 		usage_add_nodes(text, sums, (uint64_t)sysconf(_SC_PAGESIZE));

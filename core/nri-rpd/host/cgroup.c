@@ -4,6 +4,7 @@
  */
 #include "core/nri-rpd/host/cgroup.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,8 +69,23 @@ static char *path_of_line(char *line, const char *controller, bool unified)
 	return NULL;
 }
 
-static int dir_of_process(const struct fs_root *root, uint32_t pid, const char *controller,
-			  char *buf, size_t size)
+bool cgroup_unified(const struct fs_root *root)
+{
+	return fs_exists(root, CGROUP_MOUNT "/cgroup.controllers");
+}
+
+/* Writes the directory below the root of a cgroup's path, which begins with a slash. */
+static int put_dir(bool unified, const char *controller, const char *path, char *buf, size_t size)
+{
+	int n = unified || !*controller
+			? snprintf(buf, size, CGROUP_MOUNT "%s", path)
+			: snprintf(buf, size, CGROUP_MOUNT "/%s%s", controller, path);
+	return n < 0 || (size_t)n >= size ? -E2BIG : 0;
+}
+
+/* Writes the directory of the cgroup of a process. -ENOENT: it has none of its own. */
+static int dir_of_process(const struct fs_root *root, bool unified, uint32_t pid,
+			  const char *controller, char *buf, size_t size)
 {
 	char path[64];
 	_free_ char *text = NULL;
@@ -78,21 +94,37 @@ static int dir_of_process(const struct fs_root *root, uint32_t pid, const char *
 	int r = fs_read_all(root, path, CGROUP_FILE_MAX, &text, &len);
 	if (r)
 		return r;
-	bool unified = fs_exists(root, CGROUP_MOUNT "/cgroup.controllers");
 	for (char *line, *rest = text; (line = strsep(&rest, "\n"));) {
 		const char *dir = path_of_line(line, controller, unified);
 		if (!dir)
 			continue;
 		if (*dir != '/' || !dir[1] || strstr(dir, "/../") || str_has_suffix(dir, "/.."))
 			return -ENOENT;
-		int n = unified || !*controller
-				? snprintf(buf, size, CGROUP_MOUNT "%s", dir)
-				: snprintf(buf, size, CGROUP_MOUNT "/%s%s", controller, dir);
-		if (n < 0 || (size_t)n >= size)
-			return -E2BIG;
-		return fs_exists(root, buf) ? 0 : -ENOENT;
+		return put_dir(unified, controller, dir, buf, size);
 	}
 	return -ENOENT;
+}
+
+/* Writes the directory that the runtime's path names, whether it exists or not. */
+static int dir_of_path(bool unified, const char *cgroups_path, const char *controller, char *buf,
+		       size_t size)
+{
+	char path[CACHE_PATH_MAX] = "/";
+	int r = cgroup_relative(cgroups_path, path + 1, sizeof path - 1);
+	return r ? r : put_dir(unified, controller, path, buf, size);
+}
+
+/* Returns r, or -ENOENT if the directory that was written does not exist. */
+static int cgroup_existing(const struct fs_root *root, int r, const char *dir)
+{
+	return r || fs_exists(root, dir) ? r : -ENOENT;
+}
+
+int cgroup_dir_of(const struct fs_root *root, const char *cgroups_path, const char *controller,
+		  char *buf, size_t size)
+{
+	int r = dir_of_path(cgroup_unified(root), cgroups_path, controller, buf, size);
+	return cgroup_existing(root, r, buf);
 }
 
 int cgroup_find_dir(const struct fs_root *root, const char *cgroups_path, uint32_t pid,
@@ -101,21 +133,20 @@ int cgroup_find_dir(const struct fs_root *root, const char *cgroups_path, uint32
 	int r = cgroup_dir_of(root, cgroups_path, controller, buf, size);
 	if (r == 0 || r == -E2BIG || !pid)
 		return r;
-	return dir_of_process(root, pid, controller, buf, size) == 0 ? 0 : r;
+	int of_process = dir_of_process(root, cgroup_unified(root), pid, controller, buf, size);
+	return cgroup_existing(root, of_process, buf) ? r : 0;
 }
 
-int cgroup_dir_of(const struct fs_root *root, const char *cgroups_path, const char *controller,
-		  char *buf, size_t size)
+int cgroup_open(const struct fs_root *root, bool unified, const char *cgroups_path, uint32_t pid,
+		const char *controller)
 {
-	char rel[CACHE_PATH_MAX];
-	int r = cgroup_relative(cgroups_path, rel, sizeof rel);
-	if (r)
+	char dir[CACHE_PATH_MAX + 64];
+	int r = dir_of_path(unified, cgroups_path, controller, dir, sizeof dir);
+	if (!r)
+		r = fs_open(root, dir, O_PATH | O_DIRECTORY);
+	if (r >= 0 || r == -E2BIG || !pid ||
+	    dir_of_process(root, unified, pid, controller, dir, sizeof dir))
 		return r;
-	bool unified = fs_exists(root, CGROUP_MOUNT "/cgroup.controllers");
-	int n = unified || !*controller
-			? snprintf(buf, size, CGROUP_MOUNT "/%s", rel)
-			: snprintf(buf, size, CGROUP_MOUNT "/%s/%s", controller, rel);
-	if (n < 0 || (size_t)n >= size)
-		return -E2BIG;
-	return fs_exists(root, buf) ? 0 : -ENOENT;
+	int fd = fs_open(root, dir, O_PATH | O_DIRECTORY);
+	return fd < 0 ? r : fd;
 }

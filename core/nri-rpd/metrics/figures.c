@@ -296,25 +296,12 @@ static void figures_take(const struct source *s, const char *text, struct figure
 	}
 }
 
-bool figures_unified(const struct fs_root *root)
-{
-	return fs_exists(root, "sys/fs/cgroup/cgroup.controllers");
-}
-
 /* ---- a cgroup's files ------------------------------------------------------------------------ */
 
 static const struct source *sources_of(const struct figures_place *p, uint32_t *ret_n)
 {
 	*ret_n = p->unified ? N_V2 : N_V1;
 	return p->unified ? v2 : v1;
-}
-
-static int open_cgroup(const struct fs_root *root, const struct figures_cgroup *of,
-		       const char *controller)
-{
-	char path[CACHE_PATH_MAX + 64];
-	int r = cgroup_find_dir(root, of->path, of->pid, controller, path, sizeof path);
-	return r ? r : fs_open(root, path, O_PATH | O_DIRECTORY);
 }
 
 /* Returns true for a cgroup file system of the kernel. Files of another tree may be replaced by new
@@ -352,7 +339,9 @@ int figures_place_open(const struct fs_root *root, bool unified, const struct fi
 	for (uint32_t i = 0; i < n; i++) {
 		bool same = i && str_eq(list[i].controller, list[i - 1].controller);
 		ret->files[i] = -1;
-		ret->dirs[i] = same ? ret->dirs[i - 1] : open_cgroup(root, of, list[i].controller);
+		ret->dirs[i] =
+			same ? ret->dirs[i - 1]
+			     : cgroup_open(root, unified, of->path, of->pid, list[i].controller);
 		if (ret->dirs[i] >= 0 && !any)
 			ret->kernels = is_kernels(ret->dirs[i]);
 		if (ret->dirs[i] >= 0)

@@ -16,9 +16,6 @@ struct figures {
 	uint64_t value[N_FIGURES];
 };
 
-/* Returns true if the cgroup tree is v2. */
-bool figures_unified(const struct fs_root *root);
-
 struct figures_cgroup {
 	const char *path; /* path of the cgroup as the runtime reports it */
 	uint32_t pid; /* a process of the cgroup; 0: unknown */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/nri-rpd/host/cgroup.h"
 #include "core/lib/util/hash.h"
 
 #define SLOW_MS 8000u
@@ -72,7 +73,7 @@ void reader_begin(struct reader *r, uint64_t now_ms)
 {
 	r->round++;
 	r->now_ms = now_ms;
-	r->unified = figures_unified(r->root);
+	r->unified = cgroup_unified(r->root);
 }
 
 static bool is_due(struct reader *r, struct known *k)

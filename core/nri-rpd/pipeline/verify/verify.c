@@ -45,6 +45,7 @@ struct check {
 struct verify_job {
 	struct pipeline *p;
 	const struct fs_root *root;
+	bool unified; /* the machine has cgroup v2; asked once for all checks */
 	int inotify;
 	struct rp_idset online;
 	struct drift_traces traces;
@@ -92,10 +93,7 @@ static struct rp_idset *read_other(int dir, const char *file, uint32_t max, stru
 static int open_watched(struct verify_job *job, struct check *c, unsigned k)
 {
 	static const char *const controllers[N_DRIFT_DIRS] = {"cpuset", "cpu", "memory"};
-	char path[CACHE_PATH_MAX + 64];
-	int r = cgroup_find_dir(job->root, c->cgroups_path, c->pid, controllers[k], path,
-				sizeof path);
-	int dir = r ? r : fs_open_dir(job->root, path);
+	int dir = cgroup_open(job->root, job->unified, c->cgroups_path, c->pid, controllers[k]);
 	if (dir >= 0 && !c->watched[k])
 		c->watches[k] = drift_watch(job->inotify, dir);
 	return dir;
@@ -128,6 +126,7 @@ static void look_at_sets(struct verify_job *job, struct check *c)
 static int read_cgroups(void *arg)
 {
 	struct verify_job *job = arg;
+	job->unified = cgroup_unified(job->root);
 	for (uint32_t i = 0; i < job->n; i++) {
 		struct check *c = &job->checks[i];
 		if (c->cpus)
