@@ -346,14 +346,19 @@ int lifecycle_resize(struct sim *s, struct sim_ctr *c, const json_t *spec, struc
 	return 0;
 }
 
-static void ask_resize_pod(struct sim *s, struct sim_pod *pod, const struct wants *own)
+static int ask_resize_pod(struct sim *s, struct sim_pod *pod, const struct wants *own,
+			  struct err *err)
 {
 	struct conn_answer a;
 	struct resources wanted = resources_of(own);
 	conn_event(s, NRI__EVENT__UPDATE_POD_SANDBOX, pod, NULL, &wanted, &a);
+	int r = a.error == -EREMOTEIO ? lifecycle_refused(&a, err) : 0;
 	conn_answer_fini(&a);
+	if (r)
+		return r;
 	pod->own = *own;
 	kubelet_put_own(own, &pod->wants);
+	return 0;
 }
 
 int lifecycle_resize_pod(struct sim *s, struct sim_pod *pod, const json_t *spec, struct err *err)
@@ -363,9 +368,10 @@ int lifecycle_resize_pod(struct sim *s, struct sim_pod *pod, const json_t *spec,
 	int r = arg_check(ARGS(spec, err), "pod cpu memory", "update-pod");
 	if (!r)
 		r = kubelet_wants(spec, &own, err);
+	if (!r)
+		r = ask_resize_pod(s, pod, &own, err);
 	if (r)
 		return r;
-	ask_resize_pod(s, pod, &own);
 	for (struct sim_ctr *c = s->ctrs; c && !r; c = c->next) {
 		struct wants wants = {0};
 		if (c->pod != pod || c->state == CTR_EXITED)
@@ -379,8 +385,9 @@ int lifecycle_resize_pod(struct sim *s, struct sim_pod *pod, const json_t *spec,
 		if (!r)
 			c->wants = wants;
 	}
-	if (r)
-		ask_resize_pod(s, pod, &before);
+	struct err again = ERR_INIT;
+	if (r && ask_resize_pod(s, pod, &before, &again))
+		sim_problem(s, "the pod's former resources are refused: %s", again.text);
 	return r;
 }
 

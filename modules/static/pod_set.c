@@ -173,6 +173,21 @@ static int32_t pod_set_resize(struct rp_instance *inst, rp_txn txn, const struct
 	return pod_set_write(inst, txn, info->pod, set);
 }
 
+/*
+ * Adjusts an existing set to the pod's resources. A container that was resized before its pod may
+ * own CPUs outside of the set, which become a part of the set.
+ */
+static int32_t pod_set_follow_pod(struct rp_instance *inst, rp_txn txn,
+				  const struct rp_ctr_info *info, struct rp_idset *set, int64_t n,
+				  struct placing *p)
+{
+	uint32_t n_set = rp_ids_count(rp_ids_of(set));
+	int32_t r = n > (int64_t)n_set ? pod_set_each(inst, info->pod, pod_set_add_owned, set) : 0;
+	if (!r && rp_ids_count(rp_ids_of(set)) != n_set)
+		r = pod_set_write(inst, txn, info->pod, set);
+	return r ? r : pod_set_resize(inst, txn, info, set, n, p);
+}
+
 int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		       struct placing *p)
 {
@@ -181,7 +196,7 @@ int32_t pod_set_ensure(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 		return 0;
 	int64_t n = pod_set_size(inst, info->pod);
 	if (pod_set_read(inst, info->pod, &had))
-		return pod_set_resize(inst, txn, info, &had, n, p);
+		return pod_set_follow_pod(inst, txn, info, &had, n, p);
 	if (n <= 0)
 		return 0;
 	rp_idset_clear(&had);

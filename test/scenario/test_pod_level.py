@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods with resources of their own, at random: none gets more exclusive CPUs than it requests, in whatever order its containers are created and
-restarted, and a daemon that is killed moves nobody."""
+restarted and the pod is resized, and a daemon that is killed moves nobody."""
 import random
 
 import pytest
@@ -19,7 +19,7 @@ CONFIGS = {
 
 
 def containers(rand, own):
-    """Containers of a pod of that many CPUs: their own requests are at most the pod's."""
+    """Containers of a pod of that many CPUs, and the sum of their own requests, which is at most the pod's."""
     left, made = own, []
     for i in range(rand.randint(1, 4)):
         kind, name = rand.choice(['none', 'none', 'whole', 'part']), 'c%d' % i
@@ -30,7 +30,7 @@ def containers(rand, own):
         else:
             made.append(ctr(name, str(cpus) if kind == 'whole' else '%d/-' % cpus, '16Mi'))
     rand.shuffle(made)
-    return made
+    return made, own - left
 
 
 def check(node, own):
@@ -49,13 +49,14 @@ def check(node, own):
 def test_random(make_node, config, seed):
     rand = random.Random(seed)
     node = make_node(CONFIGS[config], machine='server-2s' if seed == 2 else 'n4c16')
-    own = {}
+    own, needed = {}, {}
     for i in range(40):
         chance, pod = rand.random(), 'p%d' % i
         if chance < .55:
             n = rand.randint(1, 5)
+            made, needed[pod] = containers(rand, n)
             try:
-                node.create(pod, *containers(rand, n), resources={'cpu': str(n), 'memory': '256Mi'})
+                node.create(pod, *made, resources={'cpu': str(n), 'memory': '256Mi'})
                 own[pod] = n
             except SimError:
                 node.run('delete', pod)
@@ -63,7 +64,15 @@ def test_random(make_node, config, seed):
             gone = rand.choice(sorted(own))
             node.run('delete', gone)
             del own[gone]
-        elif chance < .9 and own:
+        elif chance < .85 and own:
+            resized = rand.choice(sorted(own))
+            n = max(own[resized] + rand.randint(-2, 3), needed[resized], 1)
+            try:
+                node.run('update-pod', {'pod': resized, 'cpu': str(n), 'memory': '256Mi'})
+                own[resized] = n
+            except SimError:
+                pass
+        elif chance < .93 and own:
             names = [n for n in node.places() if n.split('/')[0] in own]
             node.run('replace', rand.choice(sorted(names)))
         else:

@@ -260,20 +260,28 @@ static inline void fails(struct runtime *r, const char *method, const ProtobufCM
 	buf_fini(&a.payload);
 }
 
-static inline void configure(struct runtime *r)
+/* Configures the plugin as a runtime of this version, and returns the events that it subscribes
+ * to. */
+static inline int32_t configure_as(struct runtime *r, const char *version, const char *nri_version)
 {
 	Nri__ConfigureRequest m = NRI__CONFIGURE_REQUEST__INIT;
 	m.runtime_name = (char *)"containerd";
-	m.runtime_version = (char *)"v9";
-	m.nri_version = (char *)"v0.12.0";
+	m.runtime_version = (char *)(uintptr_t)version;
+	m.nri_version = (char *)(uintptr_t)nri_version;
 	m.request_timeout = 2000;
 	struct answer a = call(r, "Configure", &m.base);
 	assert_int_equal(a.error, 0);
 	Nri__ConfigureResponse *res =
 		nri__configure_response__unpack(NULL, buf_len(&a.payload), buf_bytes(&a.payload));
-	assert_int_equal(res->events, NRI_EVENTS | NRI_EVENT_UPDATE_POD);
+	int32_t events = res->events;
 	nri__configure_response__free_unpacked(res, NULL);
 	buf_fini(&a.payload);
+	return events;
+}
+
+static inline void configure(struct runtime *r)
+{
+	assert_int_equal(configure_as(r, "v9", "v0.12.0"), NRI_EVENTS | NRI_EVENT_UPDATE_POD);
 }
 
 /* Messages of a pod and its container, both with names. Tests may change the members before they

@@ -390,15 +390,17 @@ static void test_abilities(void **state)
 		const char *name, *version, *nri;
 		uint32_t flags;
 	} cases[] = {
-		{"containerd", "v1.7.24", "", 3},
-		{"containerd", "v1.7.25", "", 3 | RP_RUNTIME_CAN_CDI},
+		{"containerd", "v1.7.25", "", 3},
+		{"containerd", "v1.7.26", "", 3 | RP_RUNTIME_CAN_CDI},
+		{"containerd", "v2.0.0", "", 3 | RP_RUNTIME_CAN_CDI},
 		{"containerd", "v2.1.4", "", 3 | RP_RUNTIME_CAN_CDI},
 		{"containerd", "v2.2.0", "", 3 | RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS},
 		{"containerd", "2.2.1+debian", "", 3 | 8 | 16 | 32 | RP_RUNTIME_CAN_RDT},
 		{"containerd", "v2.3.0", "v0.12.2", 3 | 8 | 16 | 32 | 128 | RP_RUNTIME_CAN_RDT},
 		{"containerd", "unknown", "", 3},
 		{"cri-o", "1.35.0", "", 3 | 8 | 16 | 32 | RP_RUNTIME_CAN_RDT},
-		{"cri-o", "1.30.9", "", 3},
+		{"cri-o", "1.31.4", "", 3},
+		{"cri-o", "1.32.0", "", 3 | RP_RUNTIME_CAN_CDI},
 		{"another", "9.9.9", "", 3},
 		{"nri-rp-bridge/cri", "1.0", "v0.12.2", 3 | RP_RUNTIME_CAN_SWAP},
 		{"nri-rp-bridge/cgroups", "1.0", "v0.12.2", RP_RUNTIME_CREATION_IS_LATE},

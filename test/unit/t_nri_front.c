@@ -36,6 +36,11 @@ static bool connected_again(struct world *w, void *arg)
 	return ((struct runtime *)arg)->n_connections >= 2 && is_registered(w, arg);
 }
 
+static bool connected_thrice(struct world *w, void *arg)
+{
+	return ((struct runtime *)arg)->n_connections >= 3 && is_registered(w, arg);
+}
+
 static void test_comes_back(void **state)
 {
 	struct runtime *r = connected();
@@ -348,8 +353,8 @@ static void test_nonsense(void **state)
 {
 	struct runtime *r = connected();
 	static const char *const methods[] = {"CreateContainer", "StateChange", "Configure",
-					      "Synchronize", "RunPodSandbox"};
-	for (unsigned i = 0; i < 5; i++)
+					      "RunPodSandbox"};
+	for (unsigned i = 0; i < 4; i++)
 		fails(r, methods[i], garbage(), TTRPC_INVALID_ARGUMENT, methods[i]);
 	fails(r, "Dance", NULL, TTRPC_UNIMPLEMENTED, "Dance");
 	struct answer a = call_service(r, "some.Other", "Configure", NULL);
@@ -368,6 +373,39 @@ static void test_nonsense(void **state)
 	m.base.n_unknown_fields = 1;
 	fails(r, "Synchronize", &m.base, TTRPC_INVALID_ARGUMENT, "Synchronize");
 	assert_non_null(box_ctr(r->w, "a"));
+	runtime_free(r);
+}
+
+/* Checks that the plugin reconnects after a failed Synchronize, as containerd 1.7 keeps such a
+ * connection and never calls it again. */
+static void test_failed_synchronization(void **state)
+{
+	struct runtime *r = connected();
+	fails(r, "Synchronize", garbage(), TTRPC_INVALID_ARGUMENT, "Synchronize");
+	world_until(r->w, connected_again, r);
+	assert_true(world_told(r->w, "synchronization with the runtime failed"));
+	configure(r);
+	synchronize(r);
+	runtime_free(r);
+}
+
+/* Checks which runtimes are asked for UpdatePodSandbox, and that a runtime that refuses it is asked
+ * for the other events. */
+static void test_events_of_releases(void **state)
+{
+	struct runtime *r = runtime_new(true);
+	start_plugin(r, -1);
+	world_until(r->w, is_registered, r);
+	assert_int_equal(configure_as(r, "v2.1.4", ""), NRI_EVENTS);
+	synchronize(r);
+	assert_int_equal(configure_as(r, "v2.2.0", ""), NRI_EVENTS | NRI_EVENT_UPDATE_POD);
+	r->trunk = trunk_free(r->trunk);
+	world_until(r->w, connected_again, r);
+	assert_int_equal(configure_as(r, "v2.2.0", ""), NRI_EVENTS);
+	synchronize(r);
+	r->trunk = trunk_free(r->trunk);
+	world_until(r->w, connected_thrice, r);
+	assert_int_equal(configure_as(r, "v2.2.1", ""), NRI_EVENTS | NRI_EVENT_UPDATE_POD);
 	runtime_free(r);
 }
 
@@ -443,7 +481,7 @@ static void test_late_answer(void **state)
 	world_until(r->w, connected_again, r);
 	/* a node that is always that slow does not connect every 50 ms */
 	assert_int_equal(r->nri->late.ms, 50);
-	r->nri->close_soon = true;
+	r->nri->close_why = "too late";
 	nri_restart(r->nri, "too late");
 	assert_int_equal(r->nri->late.ms, 100);
 	runtime_free(r);
@@ -524,6 +562,8 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_state_change),
 		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_failed_synchronization),
+		cmocka_unit_test(test_events_of_releases),
 		cmocka_unit_test(test_sync_in_parts),
 		cmocka_unit_test(test_late_answer),
 		cmocka_unit_test(test_updates),

@@ -18,10 +18,10 @@ static const struct release {
 } releases[] = {
 	{"containerd", 2, 2, 1, NRI_0_11},
 	{"containerd", 2, 2, 0, RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS},
-	{"containerd", 1, 7, 25, RP_RUNTIME_CAN_CDI},
+	{"containerd", 1, 7, 26, RP_RUNTIME_CAN_CDI},
 	{"cri-o", 1, 35, 0, NRI_0_11},
 	{"cri-o", 1, 34, 0, RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS},
-	{"cri-o", 1, 31, 0, RP_RUNTIME_CAN_CDI},
+	{"cri-o", 1, 32, 0, RP_RUNTIME_CAN_CDI},
 };
 
 static bool at_least(const char *version, const struct release *r)
@@ -48,4 +48,10 @@ uint32_t runtime_flags(const char *name, const char *version, const char *nri_ve
 		if (str_eq(name, releases[i].name) && at_least(version, &releases[i]))
 			return AS_EVER | releases[i].more;
 	return AS_EVER;
+}
+
+bool runtime_has_pod_updates(const struct runtime_facts *facts, const char *nri_version)
+{
+	/* Both came with NRI 0.10. */
+	return *nri_version || (facts->flags & RP_RUNTIME_CAN_ARGS);
 }

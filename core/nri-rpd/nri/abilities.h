@@ -6,3 +6,6 @@
 
 /* Returns the abilities, RP_RUNTIME_…, of a runtime by the name and versions that it reports. */
 uint32_t runtime_flags(const char *name, const char *version, const char *nri_version);
+
+/* Returns true if the runtime has the event UpdatePodSandbox: NRI 0.10 and later. */
+bool runtime_has_pod_updates(const struct runtime_facts *facts, const char *nri_version);

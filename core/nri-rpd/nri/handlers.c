@@ -212,8 +212,11 @@ static void do_remove(struct call *c)
 
 static void do_update_pod(struct call *c)
 {
-	request_update_pod(c->pipeline, &c->pod, &c->res);
-	answer_empty(c);
+	struct err err = ERR_INIT;
+	if (request_update_pod(c->pipeline, &c->pod, &c->res, &err))
+		answer_error(c, NULL, &err);
+	else
+		answer_empty(c);
 }
 
 /* ---- decoding: by message first, then common parts ------------------------------------------- */
@@ -398,10 +401,10 @@ static void handle_configure(struct call *c)
 	facts->flags = runtime_flags(m->runtime_name, m->runtime_version, m->nri_version);
 	(void)snprintf(state->nri_version, sizeof state->nri_version, "%s", m->nri_version);
 	state->request_timeout_ms = m->request_timeout > 0 ? (uint64_t)m->request_timeout : 0;
-	c->nri->configured = true;
+	c->nri->extended = !c->nri->only_old && runtime_has_pod_updates(facts, m->nri_version);
 	log_info("runtime %s %s, NRI %s", m->runtime_name, m->runtime_version,
 		 *m->nri_version ? m->nri_version : "before 0.12");
-	out.events = NRI_EVENTS | (*m->nri_version ? NRI_EVENT_UPDATE_POD : 0);
+	out.events = NRI_EVENTS | (c->nri->extended ? NRI_EVENT_UPDATE_POD : 0);
 	handlers_answer(c, NULL, &out.base);
 }
 
@@ -410,6 +413,14 @@ void nri_sync_reset(struct sync_parts *s)
 	arena_free(s->kept);
 	buf_fini(&s->bytes);
 	*s = (struct sync_parts){0};
+}
+
+/* Closes the connection after an error in the answer. containerd 1.7 keeps a plugin connected whose
+ * synchronization failed, and never calls it again. */
+static void synchronize_failed(struct call *c)
+{
+	c->nri->close_why = "the synchronization with the runtime failed";
+	nri_sync_reset(&c->nri->sync);
 }
 
 static void handlers_synchronize(struct call *c, const uint8_t *data, size_t len)
@@ -428,14 +439,17 @@ static void handlers_synchronize(struct call *c, const uint8_t *data, size_t len
 		sync_abandon(c->pipeline);
 		handlers_undecodable(c, "Synchronize");
 		reply_sent(c->pipeline, NULL, true);
+		synchronize_failed(c);
 		return;
 	}
 	sync_end(c->pipeline, &reply);
 	arena_reset(c->nri->arena);
-	if (put_updates(c, &reply, &out.base, &out.update, &out.n_update))
-		out_of_memory(c, &reply);
-	else
+	if (!put_updates(c, &reply, &out.base, &out.update, &out.n_update)) {
 		handlers_answer(c, &reply, &out.base);
+		return;
+	}
+	out_of_memory(c, &reply);
+	synchronize_failed(c);
 }
 
 /* Checks whether the answer is too late. containerd 1.7 keeps a plugin connected whose answer came
@@ -443,8 +457,9 @@ static void handlers_synchronize(struct call *c, const uint8_t *data, size_t len
 static void check_lateness(struct call *c, uint64_t received_ns)
 {
 	uint64_t took = (clock_ns() - received_ns) / 1000000;
-	c->nri->close_soon = took > request_allowed_ms(c->pipeline);
-	if (!c->nri->close_soon)
+	if (took > request_allowed_ms(c->pipeline))
+		c->nri->close_why = "the reply to Synchronize came too late for the runtime";
+	if (!c->nri->close_why)
 		backoff_reset(&c->nri->late);
 }
 
@@ -469,9 +484,10 @@ static void handle_synchronize(struct call *c)
 	struct rpc_request *req = c->req;
 	uint32_t objects;
 	bool more, begins = !s->objects && !buf_len(&s->bytes);
+	c->nri->extended = false; /* the runtime accepted the subscription */
 	if (sync_look(req->payload, req->payload_len, &more, &objects)) {
 		handlers_undecodable(c, "Synchronize");
-		nri_sync_reset(s);
+		synchronize_failed(c);
 		return;
 	}
 	s->objects += objects;
@@ -480,7 +496,7 @@ static void handle_synchronize(struct call *c)
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED,
 				      "nri-rp: more than %u pods and containers or %u MiB",
 				      NRI_SYNC_OBJECTS_MAX, NRI_SYNC_BYTES_MAX >> 20);
-		nri_sync_reset(s);
+		synchronize_failed(c);
 		return;
 	}
 	const struct request_about about = {.kind = c->kind = REQ_SYNCHRONIZE,
@@ -492,7 +508,7 @@ static void handle_synchronize(struct call *c)
 	    buf_add(&s->bytes, req->payload, req->payload_len)) {
 		wait_let_go(c->nri);
 		refuse_for_memory(req, "Synchronize");
-		nri_sync_reset(s);
+		synchronize_failed(c);
 	} else if (more) {
 		Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;
 		out.more = true;
@@ -507,8 +523,8 @@ static void handle_synchronize(struct call *c)
 static void handlers_finish(struct nri *nri)
 {
 	arena_reset(nri->arena);
-	if (nri->close_soon)
-		nri_restart(nri, "the reply to Synchronize came too late for the runtime");
+	if (nri->close_why)
+		nri_restart(nri, nri->close_why);
 	else
 		nri_kick(nri);
 }

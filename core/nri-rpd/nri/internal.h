@@ -65,8 +65,12 @@ struct nri {
 	struct backoff backoff;
 	uint32_t jitter;
 	struct backoff late; /* delays after late answers to Synchronize */
-	bool configured;
-	bool close_soon; /* a late answer has just been sent */
+	/* UpdatePodSandbox was subscribed to, and the runtime has not synchronized since */
+	bool extended;
+	/* the next connection subscribes only to events that every release has, because the last
+	 * one ended after Configure */
+	bool only_old;
+	const char *close_why; /* reason to reconnect after the present answer; NULL: none */
 	uint64_t connected_ms;
 	struct arena *arena; /* memory of the current request */
 	struct sync_parts sync;

@@ -108,7 +108,7 @@ static void nri_schedule(struct nri *nri)
 static void nri_lost(struct nri *nri, const char *why, bool loud)
 {
 	struct runtime_state *s = pipeline_runtime(nri->cfg.pipeline);
-	bool was_synchronized = s->synchronized, late = nri->close_soon;
+	bool was_synchronized = s->synchronized, late = nri->close_why != NULL;
 	nri->renew = false; /* the next connection uses the new address anyway */
 	loop_timer_disarm(nri->renew_timer);
 	if (!late && nri->trunk && clock_ms() - nri->connected_ms > STABLE_MS)
@@ -116,8 +116,10 @@ static void nri_lost(struct nri *nri, const char *why, bool loud)
 	nri->trunk = trunk_free(nri->trunk);
 	wait_drop(nri);
 	nri->rpc = NULL;
-	nri->configured = false;
-	nri->close_soon = false;
+	/* A runtime that does not have an event closes the connection after Configure. */
+	nri->only_old = nri->extended || (nri->only_old && !was_synchronized);
+	nri->extended = false;
+	nri->close_why = NULL;
 	nri_sync_reset(&nri->sync);
 	fallback_lost(nri, s->connected, was_synchronized);
 	bool news = !str_eq(s->last_error, why);

@@ -262,13 +262,6 @@ void request_stop_pod(struct pipeline *p, const struct pod_desc *desc)
 	p->requests.ended = pod->handle;
 }
 
-void request_update_pod(struct pipeline *p, const struct pod_desc *desc, const struct res_desc *res)
-{
-	struct pod *pod = cache_pod(p->env.cache, desc->id);
-	if (pod)
-		cache_resize_pod(pod, res);
-}
-
 void request_forget_ctr(struct pipeline *p, struct ctr *ctr)
 {
 	export_removed(p, ctr);
@@ -776,6 +769,65 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	decide_reply(p, ret, NULL);
 	return 0;
 }
+
+/* ---- resize of a pod's own resources --------------------------------------------------------- */
+
+struct pod_resizing {
+	struct pod *pod;
+	struct needs sums; /* the pod's resources before the resize */
+	bool sums_stale, resized;
+};
+
+/* Restores the pod's resources after a resize that was refused. */
+static void pod_resize_undo(struct pipeline *p, void *arg)
+{
+	const struct pod_resizing *a = arg;
+	a->pod->sums = a->sums;
+	a->pod->sums_stale = a->sums_stale;
+	a->pod->resized = a->resized;
+}
+
+static int request_resize_pod(struct pipeline *p, void *arg, struct err *err)
+{
+	const struct pod_resizing *a = arg;
+	int r = 0;
+	for (struct ctr *ctr = a->pod->ctrs; ctr && !r; ctr = ctr->pod_next) {
+		if (!ctr_live(ctr->cur.state) || ctr->cur.claimed || ctr->device)
+			continue;
+		struct decision *d = txn_stage(p->txn, ctr);
+		if (!d)
+			return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+		adjust_stage(p, ctr, d);
+		r = instance_update(p->policy, ctr, err);
+	}
+	return r;
+}
+
+int request_update_pod(struct pipeline *p, const struct pod_desc *desc, const struct res_desc *res,
+		       struct err *err)
+{
+	struct pod *pod = cache_pod(p->env.cache, desc->id);
+	if (!pod)
+		return 0;
+	struct pod_resizing a = {pod, pod->sums, pod->sums_stale, pod->resized};
+	cache_resize_pod(pod, res);
+	if (!p->policy || !memcmp(&a.sums, &pod->sums, sizeof a.sums))
+		return 0;
+	p->requests.undo = pod_resize_undo;
+	p->requests.undo_arg = &a;
+	int r = decide(p, request_resize_pod, &a, err);
+	if (r) {
+		request_undo(p); /* needed if decide() failed before it began a transaction */
+		(void)err_prefix(err, "pod %s/%s: CPU and memory of the pod: ", pod->ns, pod->name);
+		pipeline_event(p, EV_REFUSED, "resize of %s", err->text);
+		return r;
+	}
+	p->requests.undo = NULL;
+	decide_settle(p);
+	return 0;
+}
+
+/* ---- end of a container ---------------------------------------------------------------------- */
 
 void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc,
 		  struct reply *ret)

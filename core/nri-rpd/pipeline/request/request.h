@@ -95,9 +95,10 @@ void request_begin(struct pipeline *p, enum request r);
 int request_run_pod(struct pipeline *p, const struct pod_desc *pod, struct err *err);
 int request_pod_granted(struct pipeline *p, const struct pod_desc *pod, struct err *err);
 void request_pause(struct pipeline *p);
-/* Records new pod-level resources. Resizes of the pod's containers follow as separate requests. */
-void request_update_pod(struct pipeline *p, const struct pod_desc *desc,
-			const struct res_desc *res);
+/* Resizes the resources that the pod itself has. Resizes of its containers are separate requests,
+ * before or after. A refused resize changes nothing. Updates go into the queue. */
+int request_update_pod(struct pipeline *p, const struct pod_desc *desc, const struct res_desc *res,
+		       struct err *err);
 void request_stop_pod(struct pipeline *p, const struct pod_desc *pod);
 void request_remove_pod(struct pipeline *p, const struct pod_desc *pod);
 int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
