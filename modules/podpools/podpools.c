@@ -180,8 +180,9 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	return ctr_forget(&inst->h, txn, info->ctr);
 }
 
-/* Returns the pool that the container's record names, if the pool still has the container's CPUs
- * and room for the pod; else POOLS_MAX. */
+/* Returns the pool that the container's record names, if the pool has room for the pod; else
+ * POOLS_MAX. Except after a reload of the section, the pool must still have the container's
+ * CPUs. */
 static uint32_t kept_pool(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct record rec;
@@ -191,8 +192,8 @@ static uint32_t kept_pool(const struct rp_instance *inst, const struct rp_ctr_in
 	if (i == POOLS_MAX)
 		return i;
 	const struct pool *pool = &inst->plan->pools[i];
-	bool same = !inst->plan->bounds.pin_cpu || rp_ids_empty(info->cpus) ||
-		    rp_ids_equal(info->cpus, rp_ids_of(&pool->cpus)) ||
+	bool same = life_may_refuse(inst) || !inst->plan->bounds.pin_cpu ||
+		    rp_ids_empty(info->cpus) || rp_ids_equal(info->cpus, rp_ids_of(&pool->cpus)) ||
 		    rp_ids_subset(info->cpus, rp_ids_of(&pool->whole));
 	bool room = i == POOL_DEFAULT || !pool->max_pods || pool->max_pods > (int64_t)pool->n_pods;
 	return same && room ? i : POOLS_MAX;
