@@ -68,11 +68,11 @@ int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_i
 	if (!cpulist_parse(list ? list : "", ret, &beyond, why))
 		return modhost_fail(h, -RP_EINVAL, "annotation %s: invalid CPU list: %s",
 				    p->named_key, why);
-	if (beyond)
-		return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not online: [%u]",
-				    p->named_key, beyond);
 	rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(&p->machine->online));
 	bool offline = !rp_ids_empty(rp_ids_of(&wrong));
+	if (beyond && !offline)
+		return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not online: [%u]",
+				    p->named_key, beyond);
 	if (!offline)
 		rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(&p->cpus.available));
 	if (!rp_ids_empty(rp_ids_of(&wrong)))

@@ -133,7 +133,13 @@ static int32_t join_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	if (!last && (!read_record(inst, info->ctr, &had) || had.overflows))
 		return 0;
 	int32_t r = members_do_join(inst, txn, info);
-	return r || !last ? r : members_overflow(inst, txn, info);
+	if (r || !last)
+		return r;
+	if (life_may_refuse(inst) && read_record(inst, info->ctr, &had) && !had.overflows)
+		return modhost_fail(&inst->h, -RP_ENOSPC,
+				    "container %s/%s/%s: not enough CPUs for its pool",
+				    info->pod_namespace, info->pod_name, info->name);
+	return members_overflow(inst, txn, info);
 }
 
 int32_t members_sync(struct rp_instance *inst, rp_txn txn)
