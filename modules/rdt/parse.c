@@ -174,7 +174,8 @@ static bool is_by_id(const struct modhost *h, rp_cfg node)
 {
 	if (h->config->kind(h->ctx, node) != RP_NODE_MAP)
 		return false;
-	return !section_get(h, node, "unified");
+	return !section_get(h, node, "unified") && !section_get(h, node, "code") &&
+	       !section_get(h, node, "data");
 }
 
 static int32_t read_alloc(const struct modhost *h, rp_cfg node, unsigned what, bool in_class,
