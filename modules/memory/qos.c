@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "modules/lib/private/number.h"
 #include "modules/memory/memory.h"
 
 #define DOMAIN "memory-qos.nri.io"
@@ -123,8 +124,7 @@ static int32_t add_class(const struct modhost *h, const struct rp_plan *c,
 				  "memory class %s is a fraction of the memory limit, but the "
 				  "container has no limit",
 				  k->name);
-	int64_t high = (int64_t)((double)limit * (1 - k->swap_ratio));
-	(void)snprintf(text, sizeof text, "%" PRId64, high / MEMORY_PAGE * MEMORY_PAGE);
+	(void)snprintf(text, sizeof text, "%" PRId64, number_part(limit, 1 - k->swap_ratio));
 	memory_values_add(v, c->v1 ? "memory.soft_limit_in_bytes" : "memory.high", text);
 	memory_values_add(v, c->v1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max",
 			  c->v1 ? "-1" : "max");

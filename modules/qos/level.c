@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "modules/lib/private/koord.h"
+#include "modules/lib/private/number.h"
 #include "modules/qos/qos.h"
 
 #define DEFAULT_PERIOD 100000
@@ -118,10 +119,10 @@ int32_t level_begin(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 	int32_t r = 0;
 	if (s->memory_low > 0 && info->mem_request > 0)
 		r = stage_file(inst, txn, info->ctr, "memory.low",
-			       (int64_t)(s->memory_low * (double)info->mem_request));
+			       number_part(info->mem_request, s->memory_low));
 	if (!r && s->memory_high > 0 && info->mem_limit > 0)
 		r = stage_file(inst, txn, info->ctr, "memory.high",
-			       (int64_t)(s->memory_high * (double)info->mem_limit));
+			       number_part(info->mem_limit, s->memory_high));
 	for (uint32_t i = 0; i < sizeof a->not_followed / sizeof *a->not_followed; i++)
 		if (a->not_followed[i])
 			modhost_note(&inst->h, info->ctr, "%s is ignored: not supported",

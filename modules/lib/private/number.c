@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing of integers. */
+/* Parsing of integers, and fractions of amounts. */
 #include "modules/lib/private/number.h"
 
 #include <ctype.h>
@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #define TEXT_MAX 64u
+#define BILLION INT64_C(1000000000)
 
 int64_t number_parse(const char *text, int64_t max)
 {
@@ -31,4 +32,10 @@ int64_t number_parse(const char *text, int64_t max)
 	digits[n] = '\0';
 	long long value = n ? strtoll(digits, &end, prefixes[i].base) : -1;
 	return value < 0 || *end || value > max ? -1 : value;
+}
+
+int64_t number_part(int64_t amount, double part)
+{
+	int64_t billionths = (int64_t)(part * (double)BILLION + 0.5);
+	return amount / BILLION * billionths + amount % BILLION * billionths / BILLION;
 }
