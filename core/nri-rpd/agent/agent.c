@@ -57,7 +57,6 @@ struct agent {
 	struct loop *loop;
 	struct pipeline *pipeline;
 	struct listener *listener; /* listens for agents; NULL: the configuration needs no agent */
-	const struct conf_core *core; /* the active configuration */
 	char *key; /* settings that the open socket has (agent_key); NULL: none */
 	struct connection *connections;
 	unsigned n_connections;
@@ -85,17 +84,23 @@ static uid_t find_user(const char *name)
 	return NO_UID;
 }
 
+static const struct conf_core *agent_core(const struct agent *a)
+{
+	return conf_core(pipeline_conf(a->pipeline));
+}
+
 static int agent_admit(const struct agent *a, int fd, struct err *err)
 {
+	const char *user = agent_core(a)->agent.user;
 	struct ucred peer;
 	int r = wire_peer(fd, &peer);
 	if (r)
 		return err_errno(err, r, "refused a connection: its user cannot be determined");
-	if (peer.uid != 0 && peer.uid != geteuid() && peer.uid != find_user(a->core->agent.user))
+	if (peer.uid != 0 && peer.uid != geteuid() && peer.uid != find_user(user))
 		return err_set(err, -EPERM,
 			       "refused process %d of user %u: only root and %s (agent.user) may "
 			       "be the agent",
-			       peer.pid, peer.uid, a->core->agent.user);
+			       peer.pid, peer.uid, user);
 	if (a->n_connections >= CONNECTIONS_MAX)
 		return err_set(err, -EBUSY, "refused a connection: %u are open", a->n_connections);
 	return 0;
@@ -163,8 +168,7 @@ static int ask_claim(void *arg, const struct ctr *claim)
 
 static void set_publishing(struct agent *a)
 {
-	bool wanted = a->registered && a->publishes &&
-		      conf_core(pipeline_conf(a->pipeline))->agent.cluster;
+	bool wanted = a->registered && a->publishes && agent_core(a)->agent.cluster;
 	const struct evict_source evictions = {ask_evict, a};
 	const struct claim_source claims = {ask_claim, a};
 	publisher_set_agent(a->publisher, wanted ? agent_rpc(a) : NULL);
@@ -196,7 +200,7 @@ static void serve_register(struct connection *c, struct rpc_request *req)
 	static char version[] = NRI_RP_VERSION;
 	_arena_ struct arena *arena = arena_new(4096, REGISTER_ARENA);
 	const Agent__RegisterRequest *m = RPC_MESSAGE(arena, agent__register_request, req);
-	const struct conf_core *core = c->agent->core;
+	const struct conf_core *core = agent_core(c->agent);
 	Agent__RegisterResponse out = AGENT__REGISTER_RESPONSE__INIT;
 	out.version = version;
 	out.pod_source = (char *)(uintptr_t)core->agent.pod_source;
@@ -370,7 +374,6 @@ static int open_socket(struct agent *a, const struct conf_core *core, struct err
 int agent_configure(struct agent *a, const struct conf_core *core, struct err *err)
 {
 	bool devices = core->agent.pod_resource_api;
-	a->core = core;
 	if (!core->agent.cluster)
 		pipeline_node_take(a->pipeline, NULL, NULL);
 	if (!devices && !core->agent.pods) {

@@ -18,8 +18,8 @@ struct agent;
 
 int agent_new(struct loop *loop, struct pipeline *pipeline, struct agent **ret, struct err *err);
 struct agent *agent_free(struct agent *a); /* accepts NULL; returns NULL */
-/* Starts or stops listening according to the configuration, which is used until the next call.
- * After an error the agent does not listen. */
+/* Starts or stops listening according to the active configuration. After an error the agent does
+ * not listen. */
 int agent_configure(struct agent *a, const struct conf_core *core, struct err *err);
 /* Notifies the publisher that published data may have changed. */
 void agent_changed(struct agent *a);
