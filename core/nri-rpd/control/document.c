@@ -86,7 +86,12 @@ bool matches(const char *pattern, const char *name)
 	return strpbrk(pattern, "*?[") ? str_glob(pattern, name) : strstr(name, pattern) != NULL;
 }
 
-void put_lines(struct json *j, const char *key, const char *text)
+void put_lines(struct json *j, const char *key, const char *lines)
+{
+	put_told(j, key, lines, 0);
+}
+
+void put_told(struct json *j, const char *key, const char *text, uint32_t flags)
 {
 	struct buf line = BUF_INIT;
 	json_karr(j, key);
@@ -94,7 +99,7 @@ void put_lines(struct json *j, const char *key, const char *text)
 		n = strcspn(text, "\n");
 		buf_reset(&line);
 		if (n && buf_add(&line, text, n) == 0)
-			json_str(j, buf_text(&line));
+			json_str(j, told(buf_text(&line), flags));
 	}
 	json_end_arr(j);
 	buf_fini(&line);

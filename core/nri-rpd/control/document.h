@@ -17,6 +17,8 @@ void put_text(struct json *j, const char *key, const char *s); /* null for NULL 
  * is at fault. */
 const char *told(const char *text, uint32_t flags);
 void put_lines(struct json *j, const char *key, const char *lines); /* list; empty for NULL */
+/* Does so, each line in the form that the flags permit. */
+void put_told(struct json *j, const char *key, const char *lines, uint32_t flags);
 const char *state_name(uint32_t state);
 
 /* Returns true if `name` matches the pattern: a glob if it has wildcards, else a substring. NULL

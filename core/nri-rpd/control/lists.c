@@ -217,21 +217,6 @@ enum call_result run_claims(struct call *call)
 
 /* ---- explain --------------------------------------------------------------------------------- */
 
-static void put_trail(struct json *j, const char *key, const char *trail, uint32_t flags)
-{
-	json_karr(j, key);
-	while (trail && *trail) {
-		char line[RP_TRAIL_MAX + 64];
-		size_t n = strcspn(trail, "\n"), len = n < sizeof line - 1 ? n : sizeof line - 1;
-		memcpy(line, trail, len);
-		line[len] = '\0';
-		if (len)
-			json_str(j, told(line, flags));
-		trail += n + (trail[n] == '\n');
-	}
-	json_end_arr(j);
-}
-
 static void put_value(struct json *j, const char *name, int64_t decided, int64_t asked,
 		      int64_t acked)
 {
@@ -431,7 +416,7 @@ static enum call_result explain_pod(struct call *call, const struct pod *pod)
 	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next) {
 		json_obj(j);
 		put_ctr_members(j, cache, ctr, flags);
-		put_trail(j, "why", ctr->trail.text, flags);
+		put_told(j, "why", ctr->trail.text, flags);
 		json_end_obj(j);
 	}
 	json_end_arr(j);
@@ -505,8 +490,8 @@ enum call_result run_explain(struct call *call)
 	put_text(j, "policy_in_force", policy ? instance_name(policy) : NULL);
 	put_section(j, call->p, policy);
 	put_text(j, "remark", lists_remark(ctr, policy));
-	put_trail(j, "why", ctr->trail.text, flags);
-	put_trail(j, "trail", ctr->trail.text, flags); /* earlier name of "why" */
+	put_told(j, "why", ctr->trail.text, flags);
+	put_told(j, "trail", ctr->trail.text, flags); /* earlier name of "why" */
 	if (!(flags & CTL_FLAG_PUBLIC))
 		put_text(j, "data", blob_text(ctr->cur.data));
 	json_end_obj(j);

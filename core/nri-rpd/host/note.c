@@ -46,12 +46,14 @@
 #define PAGE_OF_SYMBOLS 128u
 #define PAGE_OF_RELOCATIONS 128u
 
+/* File being read. Keeps the first error; what is read after it is zero. */
 struct elf {
 	const uint8_t *image; /* bytes of the file; NULL: they are read from fd */
 	int fd;
 	uint64_t size;
 	const char *label;
 	struct err *err;
+	int error; /* 0: none */
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
 	unsigned n_segments;
@@ -105,36 +107,50 @@ bool note_name_valid(const char *name)
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static int note_damaged(const struct elf *e, const char *what)
+__attribute__((format(printf, 3, 4))) static void note_fail(struct elf *e, int error,
+							    const char *fmt, ...)
 {
-	return err_set(e->err, -EBADMSG, "module file %s is damaged: %s", e->label, what);
+	va_list ap;
+	va_start(ap, fmt);
+	if (!e->error)
+		e->error = err_vset(e->err, error, fmt, ap);
+	va_end(ap);
 }
 
-static int note_get(const struct elf *e, uint64_t off, void *dst, uint64_t len, const char *what)
+static void note_damaged(struct elf *e, const char *what)
 {
+	note_fail(e, -EBADMSG, "module file %s is damaged: %s", e->label, what);
+}
+
+static void note_unread(struct elf *e, int error)
+{
+	if (!e->error)
+		e->error = err_errno(e->err, error, "cannot read module file %s", e->label);
+}
+
+static void note_get(struct elf *e, uint64_t off, void *dst, uint64_t len, const char *what)
+{
+	memset(dst, 0, len);
 	if (off > e->size || len > e->size - off)
-		return err_set(e->err, -EBADMSG,
-			       "module file %s is damaged: %s would end past its end", e->label,
-			       what);
-	if (e->image) {
+		note_fail(e, -EBADMSG, "module file %s is damaged: %s would end past its end",
+			  e->label, what);
+	else if (e->image && !e->error)
 		memcpy(dst, e->image + off, len);
-		return 0;
-	}
-	for (uint64_t done = 0; done < len;) {
+	for (uint64_t done = 0; !e->image && !e->error && done < len;) {
 		ssize_t n = pread(e->fd, (uint8_t *)dst + done, len - done, (off_t)(off + done));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_errno(e->err, -errno, "cannot read module file %s", e->label);
-		if (n == 0)
-			return note_damaged(e, "it was truncated while being read");
-		done += (uint64_t)n;
+			note_unread(e, -errno);
+		else if (n == 0)
+			note_damaged(e, "it was truncated while being read");
+		else
+			done += (uint64_t)n;
 	}
-	return 0;
 }
 
 /* Reads the bytes that will be at a virtual address once the file is mapped. */
-static int get_mapped(const struct elf *e, uint64_t addr, void *dst, uint64_t len, const char *what)
+static void get_mapped(struct elf *e, uint64_t addr, void *dst, uint64_t len, const char *what)
 {
 	for (unsigned i = 0; i < e->n_segments; i++) {
 		const Elf64_Phdr *p = &e->segments[i];
@@ -144,71 +160,88 @@ static int get_mapped(const struct elf *e, uint64_t addr, void *dst, uint64_t le
 		if (len > p->p_filesz - skip || p->p_offset > e->size ||
 		    skip > e->size - p->p_offset)
 			break;
-		return note_get(e, p->p_offset + skip, dst, len, what);
+		note_get(e, p->p_offset + skip, dst, len, what);
+		return;
 	}
-	return err_set(e->err, -EBADMSG, "module file %s is damaged: %s is not in a loaded segment",
-		       e->label, what);
+	memset(dst, 0, len);
+	note_fail(e, -EBADMSG, "module file %s is damaged: %s is not in a loaded segment", e->label,
+		  what);
+}
+
+/* Returns true if the file has a table of section headers of the known form. */
+static bool has_sections(const struct elf *e)
+{
+	const Elf64_Ehdr *h = &e->header;
+	return h->e_shoff && h->e_shentsize == sizeof(Elf64_Shdr) && h->e_shnum <= NOTE_HEADERS_MAX;
+}
+
+static Elf64_Shdr get_section(struct elf *e, unsigned i)
+{
+	Elf64_Shdr s = {0};
+	if (e->header.e_shoff > e->size)
+		note_damaged(e, "the section header table would be past its end");
+	else
+		note_get(e, e->header.e_shoff + (uint64_t)i * sizeof s, &s, sizeof s,
+			 "the section header table");
+	return s;
 }
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-static int note_refuse(const struct elf *e, const char *why)
+static void note_refuse(struct elf *e, const char *why)
 {
-	return err_set(e->err, -ENOEXEC, "%s is not a module: %s", e->label, why);
+	note_fail(e, -ENOEXEC, "%s is not a module: %s", e->label, why);
 }
 
-static int check_ident(struct elf *e)
+static void check_ident(struct elf *e)
 {
 	const unsigned char *ident = e->header.e_ident;
-	if (e->size < EI_NIDENT)
-		return note_refuse(e, "too short for an ELF file");
-	int r = note_get(e, 0, e->header.e_ident, EI_NIDENT, "the ELF identification");
-	if (r < 0)
-		return r;
+	if (e->size < EI_NIDENT) {
+		note_refuse(e, "too short for an ELF file");
+		return;
+	}
+	note_get(e, 0, e->header.e_ident, EI_NIDENT, "the ELF identification");
 	if (memcmp(ident, ELFMAG, SELFMAG) != 0)
-		return note_refuse(e, "not an ELF file");
+		note_refuse(e, "not an ELF file");
 	if (ident[EI_CLASS] != ELFCLASS64)
-		return note_refuse(e, "not a 64-bit ELF file");
+		note_refuse(e, "not a 64-bit ELF file");
 	if (ident[EI_DATA] != HOST_DATA)
-		return note_refuse(e, "an ELF file of the other byte order");
+		note_refuse(e, "an ELF file of the other byte order");
 	if (ident[EI_VERSION] != EV_CURRENT)
-		return note_refuse(e, "an ELF file of an unknown version");
-	return 0;
+		note_refuse(e, "an ELF file of an unknown version");
 }
 
-static int check_header(struct elf *e)
+static void check_header(struct elf *e)
 {
 	const Elf64_Ehdr *h = &e->header;
-	int r = note_get(e, 0, &e->header, sizeof e->header, "the ELF header");
-	if (r < 0)
-		return r;
+	note_get(e, 0, &e->header, sizeof e->header, "the ELF header");
 	if (h->e_machine != HOST_MACHINE)
-		return err_set(e->err, -ENOEXEC,
-			       "%s is not a module for this machine: built for %s (ELF machine "
-			       "%u), this host is %s",
-			       e->label, machine_name(h->e_machine), h->e_machine,
-			       machine_name(HOST_MACHINE));
+		note_fail(e, -ENOEXEC,
+			  "%s is not a module for this machine: built for %s (ELF machine "
+			  "%u), this host is %s",
+			  e->label, machine_name(h->e_machine), h->e_machine,
+			  machine_name(HOST_MACHINE));
 	if (h->e_type == ET_REL)
-		return note_refuse(e, "an object file; link it with -shared");
+		note_refuse(e, "an object file; link it with -shared");
 	if (h->e_type != ET_DYN)
-		return note_refuse(e, "not a shared object");
+		note_refuse(e, "not a shared object");
 	if (!h->e_phnum || h->e_phentsize != sizeof(Elf64_Phdr))
-		return note_damaged(e, "it has no program headers");
+		note_damaged(e, "it has no program headers");
 	if (h->e_phnum > NOTE_HEADERS_MAX)
-		return err_set(e->err, -EFBIG,
-			       "module file %s has %u program headers, at most %u are read",
-			       e->label, h->e_phnum, NOTE_HEADERS_MAX);
-	return 0;
+		note_fail(e, -EFBIG, "module file %s has %u program headers, at most %u are read",
+			  e->label, h->e_phnum, NOTE_HEADERS_MAX);
 }
 
-static int read_segments(struct elf *e)
+static void read_segments(struct elf *e)
 {
-	e->n_segments = e->header.e_phnum;
-	e->segments = calloc(e->n_segments, sizeof *e->segments);
-	if (!e->segments)
-		return err_errno(e->err, -ENOMEM, "cannot read module file %s", e->label);
-	return note_get(e, e->header.e_phoff, e->segments,
-			(uint64_t)e->n_segments * sizeof *e->segments, "the program header table");
+	uint64_t size = (uint64_t)e->header.e_phnum * sizeof *e->segments;
+	e->segments = e->error ? NULL : malloc(size);
+	if (!e->segments) {
+		note_unread(e, -ENOMEM);
+		return;
+	}
+	note_get(e, e->header.e_phoff, e->segments, size, "the program header table");
+	e->n_segments = e->error ? 0 : e->header.e_phnum;
 }
 
 /* ---- notes ----------------------------------------------------------------------------------- */
@@ -226,28 +259,28 @@ static bool is_text(const char *s, size_t size)
 
 /* Takes over a note of nri-rp. A note of this major version wins over notes of other majors, which
  * only serve to report what the file was built for. */
-static int take_note(const struct elf *e, const uint8_t *desc, uint64_t size,
-		     struct note_facts *facts, bool *found)
+static void take_note(struct elf *e, const uint8_t *desc, uint64_t size, struct note_facts *facts,
+		      bool *found)
 {
 	struct rp_note note;
-	if (size < sizeof note)
-		return note_damaged(e, "its nri-rp note is too short");
+	if (size < sizeof note) {
+		note_damaged(e, "its nri-rp note is too short");
+		return;
+	}
 	memcpy(&note, desc, sizeof note);
 	bool ours = note.abi_major == RP_ABI_MAJOR;
 	bool text =
 		is_text(note.name, sizeof note.name) && is_text(note.version, sizeof note.version);
 	if (ours && !text)
-		return note_damaged(e, "the name or version in its nri-rp note is not text");
+		note_damaged(e, "the name or version in its nri-rp note is not text");
 	if (!text)
 		note.name[0] = note.version[0] = '\0';
 	if (*found && ours && facts->note.abi_major == RP_ABI_MAJOR &&
 	    memcmp(&note, &facts->note, sizeof note) != 0)
-		return note_damaged(e,
-				    "it has two different nri-rp notes (two modules in one file?)");
+		note_damaged(e, "it has two different nri-rp notes (two modules in one file?)");
 	if (!*found || ours)
 		facts->note = note;
 	*found = true;
-	return 0;
 }
 
 static void take_build_id(const uint8_t *desc, uint64_t size, struct build_id *id)
@@ -262,95 +295,68 @@ static uint64_t round_up(uint64_t n, uint64_t align)
 }
 
 /* Reads a run of notes. Sanitizers leave zeroes behind theirs, which read as empty notes. */
-static int walk_notes(const struct elf *e, const uint8_t *p, uint64_t size, uint64_t align,
-		      struct note_facts *facts, bool *found)
+static void walk_notes(struct elf *e, const uint8_t *p, uint64_t size, uint64_t align,
+		       struct note_facts *facts, bool *found)
 {
-	for (uint64_t at = 0; size - at >= sizeof(Elf64_Nhdr);) {
+	for (uint64_t at = 0; !e->error && at <= size && size - at >= sizeof(Elf64_Nhdr);) {
 		Elf64_Nhdr h;
 		memcpy(&h, p + at, sizeof h);
 		uint64_t name = at + sizeof h;
 		uint64_t desc = round_up(name + h.n_namesz, align);
-		if (desc > size || h.n_descsz > size - desc)
-			return note_damaged(e, "a note would end past its segment");
-		if (h.n_namesz == sizeof RP_NOTE_OWNER && h.n_type == RP_NOTE_TYPE &&
-		    memcmp(p + name, RP_NOTE_OWNER, sizeof RP_NOTE_OWNER) == 0) {
-			int r = take_note(e, p + desc, h.n_descsz, facts, found);
-			if (r < 0)
-				return r;
-		} else if (h.n_namesz == sizeof ELF_NOTE_GNU && h.n_type == NT_GNU_BUILD_ID &&
-			   memcmp(p + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
-			take_build_id(p + desc, h.n_descsz, &facts->build_id);
+		if (desc > size || h.n_descsz > size - desc) {
+			note_damaged(e, "a note would end past its segment");
+			return;
 		}
+		if (h.n_namesz == sizeof RP_NOTE_OWNER && h.n_type == RP_NOTE_TYPE &&
+		    memcmp(p + name, RP_NOTE_OWNER, sizeof RP_NOTE_OWNER) == 0)
+			take_note(e, p + desc, h.n_descsz, facts, found);
+		else if (h.n_namesz == sizeof ELF_NOTE_GNU && h.n_type == NT_GNU_BUILD_ID &&
+			 memcmp(p + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0)
+			take_build_id(p + desc, h.n_descsz, &facts->build_id);
 		at = round_up(desc + h.n_descsz, align);
-		if (at > size)
-			break;
 	}
-	return 0;
 }
 
-static int read_notes(const struct elf *e, uint64_t off, uint64_t size, uint64_t align,
-		      struct note_facts *facts, bool *found)
+static void read_notes(struct elf *e, uint64_t off, uint64_t size, uint64_t align,
+		       struct note_facts *facts, bool *found)
 {
-	if (size > NOTE_SEGMENT_MAX)
-		return err_set(e->err, -EFBIG,
-			       "module file %s has %llu bytes of notes, at most %u are read",
-			       e->label, (unsigned long long)size, NOTE_SEGMENT_MAX);
+	if (size > NOTE_SEGMENT_MAX) {
+		note_fail(e, -EFBIG, "module file %s has %llu bytes of notes, at most %u are read",
+			  e->label, (unsigned long long)size, NOTE_SEGMENT_MAX);
+		return;
+	}
 	_free_ uint8_t *bytes = malloc(size + 1);
-	if (!bytes)
-		return err_errno(e->err, -ENOMEM, "cannot read module file %s", e->label);
-	int r = note_get(e, off, bytes, size, "a note segment");
-	if (r < 0)
-		return r;
-	facts->notes_hash = note_hash(facts->notes_hash, bytes, size);
-	return walk_notes(e, bytes, size, align == 8 ? 8 : 4, facts, found);
-}
-
-/* Reads the notes from sections, for files whose linker created a section for the note but no
- * segment. */
-static int read_note_sections(const struct elf *e, struct note_facts *facts, bool *found)
-{
-	const Elf64_Ehdr *h = &e->header;
-	if (!h->e_shoff || h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum > NOTE_HEADERS_MAX)
-		return 0;
-	for (unsigned i = 0; i < h->e_shnum; i++) {
-		Elf64_Shdr s;
-		if (h->e_shoff > e->size)
-			return note_damaged(e, "the section header table would be past its end");
-		int r = note_get(e, h->e_shoff + (uint64_t)i * sizeof s, &s, sizeof s,
-				 "the section header table");
-		if (r < 0)
-			return r;
-		if (s.sh_type != SHT_NOTE)
-			continue;
-		r = read_notes(e, s.sh_offset, s.sh_size, s.sh_addralign, facts, found);
-		if (r < 0)
-			return r;
+	if (!bytes) {
+		note_unread(e, -ENOMEM);
+		return;
 	}
-	return 0;
+	note_get(e, off, bytes, size, "a note segment");
+	facts->notes_hash = note_hash(facts->notes_hash, bytes, size);
+	walk_notes(e, bytes, size, align == 8 ? 8 : 4, facts, found);
 }
 
-static int find_note(const struct elf *e, struct note_facts *facts)
+static void find_note(struct elf *e, struct note_facts *facts)
 {
 	bool found = false;
-	for (unsigned i = 0; i < e->n_segments; i++) {
+	for (unsigned i = 0; i < e->n_segments && !e->error; i++) {
 		const Elf64_Phdr *p = &e->segments[i];
-		if (p->p_type != PT_NOTE)
-			continue;
-		int r = read_notes(e, p->p_offset, p->p_filesz, p->p_align, facts, &found);
-		if (r < 0)
-			return r;
+		if (p->p_type == PT_NOTE)
+			read_notes(e, p->p_offset, p->p_filesz, p->p_align, facts, &found);
 	}
 	uint64_t hash = facts->notes_hash;
-	int r = found ? 0 : read_note_sections(e, facts, &found);
-	if (r < 0)
-		return r;
+	/* The linker of a file may have created a section for the note but no segment. */
+	const unsigned n = !found && has_sections(e) ? e->header.e_shnum : 0;
+	for (unsigned i = 0; i < n && !e->error; i++) {
+		Elf64_Shdr s = get_section(e, i);
+		if (s.sh_type == SHT_NOTE)
+			read_notes(e, s.sh_offset, s.sh_size, s.sh_addralign, facts, &found);
+	}
 	facts->notes_hash = hash;
 	if (!found)
-		return err_set(e->err, -ENOMSG,
-			       "%s is not an nri-rp module: it has no nri-rp note "
-			       "(RP_MODULE_DEFINE creates it)",
-			       e->label);
-	return 0;
+		note_fail(e, -ENOMSG,
+			  "%s is not an nri-rp module: it has no nri-rp note (RP_MODULE_DEFINE "
+			  "creates it)",
+			  e->label);
 }
 
 /* ---- the dynamic section --------------------------------------------------------------------- */
@@ -391,82 +397,69 @@ static const Elf64_Phdr *dynamic_segment(const struct elf *e)
 	return found;
 }
 
-static int read_dynamic(const struct elf *e, struct dynamic *dyn)
+static void read_dynamic(struct elf *e, struct dynamic *dyn)
 {
 	const Elf64_Phdr *p = dynamic_segment(e);
-	if (!p)
-		return note_refuse(e, "it has no dynamic section");
+	if (!p) {
+		note_refuse(e, "it has no dynamic section");
+		return;
+	}
 	for (uint64_t i = 0; i < NOTE_DYNAMIC_MAX; i++) {
 		Elf64_Dyn d;
-		int r = get_mapped(e, p->p_vaddr + i * sizeof d, &d, sizeof d,
-				   "the dynamic section");
-		if (r < 0)
-			return r;
-		if (d.d_tag == DT_NULL)
-			return 0;
+		get_mapped(e, p->p_vaddr + i * sizeof d, &d, sizeof d, "the dynamic section");
+		if (d.d_tag == DT_NULL) /* the end, or an error */
+			return;
 		take_dynamic(&d, dyn);
 	}
-	return err_set(e->err, -EFBIG, "module file %s has more than %u dynamic entries", e->label,
-		       NOTE_DYNAMIC_MAX);
+	note_fail(e, -EFBIG, "module file %s has more than %u dynamic entries", e->label,
+		  NOTE_DYNAMIC_MAX);
 }
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-static int too_many_symbols(const struct elf *e)
+static void check_symbols(struct elf *e, bool fit)
 {
-	return err_set(e->err, -EFBIG, "module file %s has more than %u dynamic symbols", e->label,
-		       NOTE_SYMBOLS_MAX);
+	if (!fit)
+		note_fail(e, -EFBIG, "module file %s has more than %u dynamic symbols", e->label,
+			  NOTE_SYMBOLS_MAX);
 }
 
 /* Counts the symbols of a GNU hash table. The table does not store their number: the last chain of
  * the highest bucket ends with the last symbol. */
-static int count_gnu_hash(const struct elf *e, uint64_t table, uint32_t *ret_n)
+static uint32_t count_gnu_hash(struct elf *e, uint64_t table)
 {
 	uint32_t h[4]; /* buckets, first symbol, words of the Bloom filter, its shift */
-	int r = get_mapped(e, table, h, sizeof h, "the symbol hash table");
-	if (r < 0)
-		return r;
-	if (h[0] > NOTE_SYMBOLS_MAX || h[1] > NOTE_SYMBOLS_MAX || h[2] > NOTE_SYMBOLS_MAX)
-		return too_many_symbols(e);
+	get_mapped(e, table, h, sizeof h, "the symbol hash table");
+	check_symbols(e, h[0] <= NOTE_SYMBOLS_MAX && h[1] <= NOTE_SYMBOLS_MAX &&
+				 h[2] <= NOTE_SYMBOLS_MAX);
 	uint64_t buckets = table + sizeof h + (uint64_t)h[2] * 8,
 		 chains = buckets + (uint64_t)h[0] * 4;
 	uint32_t last = 0;
-	for (uint32_t i = 0; i < h[0]; i++) {
+	for (uint32_t i = 0; i < h[0] && !e->error; i++) {
 		uint32_t first;
-		r = get_mapped(e, buckets + (uint64_t)i * 4, &first, sizeof first, "a hash bucket");
-		if (r < 0)
-			return r;
+		get_mapped(e, buckets + (uint64_t)i * 4, &first, sizeof first, "a hash bucket");
 		last = first > last ? first : last;
 	}
-	*ret_n = h[1];
 	if (last < h[1])
-		return 0;
-	for (uint32_t link = 0; !(link & 1); last++) {
-		if (last >= NOTE_SYMBOLS_MAX)
-			return too_many_symbols(e);
-		r = get_mapped(e, chains + (uint64_t)(last - h[1]) * 4, &link, sizeof link,
-			       "a hash chain");
-		if (r < 0)
-			return r;
+		return h[1];
+	for (uint32_t link = 0; !(link & 1) && !e->error; last++) {
+		check_symbols(e, last < NOTE_SYMBOLS_MAX);
+		get_mapped(e, chains + (uint64_t)(last - h[1]) * 4, &link, sizeof link,
+			   "a hash chain");
 	}
-	*ret_n = last;
-	return 0;
+	return last;
 }
 
-static int count_symbols(const struct elf *e, const struct dynamic *dyn, uint32_t *ret_n)
+static uint32_t count_symbols(struct elf *e, const struct dynamic *dyn)
 {
-	if (dyn->gnu_hash)
-		return count_gnu_hash(e, dyn->gnu_hash, ret_n);
-	if (!dyn->hash)
-		return note_damaged(e, "it has no symbol hash table");
 	uint32_t h[2]; /* buckets, symbols */
-	int r = get_mapped(e, dyn->hash, h, sizeof h, "the symbol hash table");
-	if (r < 0)
-		return r;
-	if (h[1] > NOTE_SYMBOLS_MAX)
-		return too_many_symbols(e);
-	*ret_n = h[1];
-	return 0;
+	if (dyn->gnu_hash)
+		return count_gnu_hash(e, dyn->gnu_hash);
+	if (!dyn->hash)
+		note_damaged(e, "it has no symbol hash table");
+	get_mapped(e, dyn->hash, h, sizeof h, "the symbol hash table");
+	check_symbols(e, h[1] <= NOTE_SYMBOLS_MAX);
+	return h[1];
 }
 
 static bool note_exported(const Elf64_Sym *s)
@@ -477,91 +470,66 @@ static bool note_exported(const Elf64_Sym *s)
 	       (see == STV_DEFAULT || see == STV_PROTECTED);
 }
 
-static int take_symbol(const struct elf *e, const struct dynamic *dyn, const Elf64_Sym *s,
-		       struct note_facts *facts)
+static void take_symbol(struct elf *e, const struct dynamic *dyn, const Elf64_Sym *s,
+			struct note_facts *facts)
 {
 	char name[sizeof RP_MODULE_SYMBOL];
 	if (!note_exported(s))
-		return 0;
+		return;
 	facts->n_exports++;
 	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || s->st_size < sizeof(struct rp_module))
-		return 0;
+		return;
 	if (dyn->strtab_size < sizeof name || s->st_name > dyn->strtab_size - sizeof name)
 		/* too close to the end of the string table to be the name of an nri-rp module's
 		 * symbol */
-		return 0;
-	int r = get_mapped(e, dyn->strtab + s->st_name, name, sizeof name, "the name of a symbol");
-	if (r < 0)
-		return r;
+		return;
+	get_mapped(e, dyn->strtab + s->st_name, name, sizeof name, "the name of a symbol");
 	facts->has_symbol |= memcmp(name, RP_MODULE_SYMBOL, sizeof name) == 0;
-	return 0;
 }
 
-static int read_symbols(const struct elf *e, const struct dynamic *dyn, struct note_facts *facts)
+static void read_symbols(struct elf *e, const struct dynamic *dyn, struct note_facts *facts)
 {
-	uint32_t n = 0;
 	if (dyn->symbol_size != sizeof(Elf64_Sym))
-		return note_damaged(e, "its dynamic symbols have an unknown size");
-	int r = count_symbols(e, dyn, &n);
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < n; i += PAGE_OF_SYMBOLS) {
+		note_damaged(e, "its dynamic symbols have an unknown size");
+	uint32_t n = count_symbols(e, dyn);
+	for (uint32_t i = 0; i < n && !e->error; i += PAGE_OF_SYMBOLS) {
 		Elf64_Sym page[PAGE_OF_SYMBOLS];
 		uint32_t here = n - i < PAGE_OF_SYMBOLS ? n - i : PAGE_OF_SYMBOLS;
-		r = get_mapped(e, dyn->symtab + (uint64_t)i * sizeof page[0], page,
-			       (uint64_t)here * sizeof page[0], "the dynamic symbols");
-		for (uint32_t k = 0; k < here && r >= 0; k++)
-			r = take_symbol(e, dyn, &page[k], facts);
-		if (r < 0)
-			return r;
+		get_mapped(e, dyn->symtab + (uint64_t)i * sizeof page[0], page,
+			   (uint64_t)here * sizeof page[0], "the dynamic symbols");
+		for (uint32_t k = 0; k < here && !e->error; k++)
+			take_symbol(e, dyn, &page[k], facts);
 	}
-	return 0;
 }
 
 /* ---- code that runs during loading ----------------------------------------------------------- */
 
 /* Determines whether DT_INIT is the compiler's function, which is short and fills its section
  * alone. Without section headers this cannot be determined. */
-static int read_init(const struct elf *e, const struct dynamic *dyn, struct note_facts *facts)
+static void read_init(struct elf *e, const struct dynamic *dyn, struct note_facts *facts)
 {
-	const Elf64_Ehdr *h = &e->header;
-	if (!dyn->init || !h->e_shoff || h->e_shentsize != sizeof(Elf64_Shdr) ||
-	    h->e_shnum > NOTE_HEADERS_MAX)
-		return 0;
-	for (unsigned i = 0; i < h->e_shnum; i++) {
-		Elf64_Shdr s;
-		if (h->e_shoff > e->size)
-			return note_damaged(e, "the section header table would be past its end");
-		int r = note_get(e, h->e_shoff + (uint64_t)i * sizeof s, &s, sizeof s,
-				 "the section header table");
-		if (r < 0)
-			return r;
-		if (s.sh_addr == dyn->init && s.sh_type == SHT_PROGBITS &&
-		    s.sh_size <= NOTE_COMPILER_INIT)
-			return 0;
+	facts->own_init = dyn->init && has_sections(e);
+	for (unsigned i = 0; i < e->header.e_shnum && facts->own_init && !e->error; i++) {
+		Elf64_Shdr s = get_section(e, i);
+		facts->own_init = s.sh_addr != dyn->init || s.sh_type != SHT_PROGBITS ||
+				  s.sh_size > NOTE_COMPILER_INIT;
 	}
-	facts->own_init = true;
-	return 0;
 }
 
-static int count_resolvers(const struct elf *e, uint64_t table, uint64_t size,
-			   struct note_facts *facts)
+static void count_resolvers(struct elf *e, uint64_t table, uint64_t size, struct note_facts *facts)
 {
 	uint64_t n = table ? size / sizeof(Elf64_Rela) : 0;
 	if (n > NOTE_RELOCATIONS_MAX)
-		return err_set(e->err, -EFBIG, "module file %s has more than %u relocations",
-			       e->label, NOTE_RELOCATIONS_MAX);
-	for (uint64_t i = 0; i < n; i += PAGE_OF_RELOCATIONS) {
+		note_fail(e, -EFBIG, "module file %s has more than %u relocations", e->label,
+			  NOTE_RELOCATIONS_MAX);
+	for (uint64_t i = 0; i < n && !e->error; i += PAGE_OF_RELOCATIONS) {
 		Elf64_Rela page[PAGE_OF_RELOCATIONS];
 		uint64_t here = n - i < PAGE_OF_RELOCATIONS ? n - i : PAGE_OF_RELOCATIONS;
-		int r = get_mapped(e, table + i * sizeof page[0], page, here * sizeof page[0],
-				   "the relocations");
-		if (r < 0)
-			return r;
+		get_mapped(e, table + i * sizeof page[0], page, here * sizeof page[0],
+			   "the relocations");
 		for (uint64_t k = 0; k < here; k++)
 			facts->n_resolvers += ELF64_R_TYPE(page[k].r_info) == RELOCATION_CALLS;
 	}
-	return 0;
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */
@@ -576,39 +544,33 @@ static bool wants_exec_stack(const struct elf *e)
 	return true;
 }
 
-static int read_dynamic_facts(const struct elf *e, struct note_facts *facts)
+static void read_dynamic_facts(struct elf *e, struct note_facts *facts)
 {
 	struct dynamic dyn = {0};
-	int r = read_dynamic(e, &dyn);
-	if (r < 0)
-		return r;
+	read_dynamic(e, &dyn);
 	uint64_t n = dyn.init_array_size / 8 + (dyn.init_array_size % 8 != 0);
 	facts->n_constructors = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 	facts->text_relocations = dyn.text_relocations || (dyn.flags & DF_TEXTREL);
 	facts->run_path = dyn.run_path;
 	facts->exec_stack = wants_exec_stack(e);
-	r = read_init(e, &dyn, facts);
-	r = r ? r : count_resolvers(e, dyn.rela, dyn.rela_size, facts);
-	r = r ? r : count_resolvers(e, dyn.plt_rela, dyn.plt_rela_size, facts);
-	return r ? r : read_symbols(e, &dyn, facts);
+	read_init(e, &dyn, facts);
+	count_resolvers(e, dyn.rela, dyn.rela_size, facts);
+	count_resolvers(e, dyn.plt_rela, dyn.plt_rela_size, facts);
+	read_symbols(e, &dyn, facts);
 }
 
 static int note_do_parse(struct elf *e, struct note_facts *ret)
 {
 	struct note_facts facts = {.notes_hash = NOTE_HASH_INIT};
-	int r = check_ident(e);
-	if (r == 0)
-		r = check_header(e);
-	if (r == 0)
-		r = read_segments(e);
-	if (r == 0)
-		r = find_note(e, &facts);
-	if (r == 0)
-		r = read_dynamic_facts(e, &facts);
+	check_ident(e);
+	check_header(e);
+	read_segments(e);
+	find_note(e, &facts);
+	read_dynamic_facts(e, &facts);
 	free(e->segments);
-	if (r == 0)
+	if (!e->error)
 		*ret = facts;
-	return r;
+	return e->error;
 }
 
 int note_parse(const void *image, size_t size, const char *label, struct note_facts *ret,
@@ -625,7 +587,7 @@ int note_read(int fd, const char *label, struct note_facts *ret, struct err *err
 		return err_errno(err, -errno, "cannot read module file %s", label);
 	struct elf e = {.fd = fd, .size = (uint64_t)st.st_size, .label = label, .err = err};
 	if (!S_ISREG(st.st_mode))
-		return note_refuse(&e, "not a regular file");
+		note_refuse(&e, "not a regular file");
 	return note_do_parse(&e, ret);
 }
 
