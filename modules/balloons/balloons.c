@@ -285,14 +285,9 @@ static void fini(struct rp_instance *inst)
 	free(inst->unplaced);
 }
 
-static const struct isolation_keys *isolation(const struct rp_plan *p)
-{
-	return &p->isolation;
-}
-
 static const struct life_ops ops = {
 	.part = &isolation_part,
-	.isolation = isolation,
+	.isolation = offsetof(struct rp_plan, isolation),
 	.own_interrupts = true,
 	.sees_preserved = true,
 	.init = init,

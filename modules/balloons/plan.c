@@ -94,19 +94,6 @@ static int32_t check_quantity(const struct modhost *h, struct rp_plan *p, rp_cfg
 	return 0;
 }
 
-static int32_t check_listed(const struct modhost *h, const struct rp_plan *p, rp_cfg at,
-			    const struct reserve_past *past)
-{
-	char text[256];
-	struct rp_idset bad, awaited;
-	reserve_list(h, past, rp_ids_of(&p->reserved.cpus), rp_ids_of(&p->allowed),
-		     rp_ids_of(&p->machine->online), &bad, &awaited);
-	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_refuse(h, at, "reserved CPUs %s are not among the available ones",
-				      modhost_set_text(rp_ids_of(&bad), text, sizeof text));
-	return 0;
-}
-
 void plan_past(const struct rp_plan *p, struct reserve_past *ret)
 {
 	*ret = (struct reserve_past){0};
@@ -118,7 +105,12 @@ static int32_t reserve_cpus(const struct modhost *h, struct rp_plan *p, rp_cfg a
 			    const struct reserve_past *past)
 {
 	struct type *t = p->reserved_type;
-	int32_t r = p->reserved.kind == AMOUNT_CPUS ? check_listed(h, p, at, past) : 0;
+	struct rp_idset awaited;
+	int32_t r = p->reserved.kind == AMOUNT_CPUS
+			    ? amount_check_reserved(h, at, past, rp_ids_of(&p->reserved.cpus),
+						    rp_ids_of(&p->allowed),
+						    rp_ids_of(&p->machine->online), &awaited)
+			    : 0;
 	if (r)
 		return r;
 	amount_pick(&p->reserved, rp_ids_of(&p->allowed), &p->reserved_cpus);

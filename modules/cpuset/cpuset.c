@@ -147,12 +147,17 @@ static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	return stage_shared(inst, txn, &c, rp_ids_of(&pool), "it was refused but runs");
 }
 
+static struct node_devices cpuset_devices(struct rp_instance *inst)
+{
+	return (struct node_devices){.h = &inst->h,
+				     .list = &inst->list,
+				     .assignable = rp_ids_of(&inst->plan->cpus.rest),
+				     .isolation = &inst->plan->isolation};
+}
+
 static int32_t devices(struct rp_instance *inst, const struct rp_devices_sink *sink)
 {
-	const struct node_devices of = {.h = &inst->h,
-					.list = &inst->list,
-					.assignable = rp_ids_of(&inst->plan->cpus.rest),
-					.isolation = &inst->plan->isolation};
+	const struct node_devices of = cpuset_devices(inst);
 	return node_devices_report(&of, sink);
 }
 
@@ -160,10 +165,7 @@ static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 		     const char *device)
 {
 	struct rp_idset cpus;
-	const struct node_devices of = {.h = &inst->h,
-					.list = &inst->list,
-					.assignable = rp_ids_of(&inst->plan->cpus.rest),
-					.isolation = &inst->plan->isolation};
+	const struct node_devices of = cpuset_devices(inst);
 	int32_t r = node_devices_open(&of, info, device, &cpus);
 	if (r)
 		return r;
@@ -173,14 +175,9 @@ static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return r;
 }
 
-static const struct isolation_keys *isolation(const struct rp_plan *p)
-{
-	return &p->isolation;
-}
-
 static const struct life_ops ops = {
 	.part = &isolation_part,
-	.isolation = isolation,
+	.isolation = offsetof(struct rp_plan, isolation),
 	.plan_size = sizeof(struct rp_plan),
 	.fill = plan_fill,
 	.plan_fini = plan_fini,

@@ -12,25 +12,17 @@ static uint32_t bounds_count(const struct rp_idset *set)
 	return rp_ids_count(rp_ids_of(set));
 }
 
-static int32_t refuse_missing(const struct modhost *h, rp_cfg node, const struct rp_idset *missing)
-{
-	char text[SET_TEXT_MAX];
-	return modhost_refuse(h, node, "part of the reserved CPUs are not available: %s",
-			      modhost_set_text(rp_ids_of(missing), text, sizeof text));
-}
-
 static int32_t reserve_set(const struct modhost *h, rp_cfg node, struct cpualloc *a,
 			   const struct reserve_past *past, bool strict, struct bounds *b)
 {
+	struct rp_ids listed = rp_ids_of(&b->listed), available = rp_ids_of(&b->available);
 	struct rp_idset wrong, awaited;
-	rp_idset_and(&b->reserved, rp_ids_of(&b->listed), rp_ids_of(&b->available));
-	reserve_list(h, past, rp_ids_of(&b->listed), rp_ids_of(&b->available), cpualloc_online(a),
-		     &wrong, &awaited);
-	if (past->hotplug || !bounds_count(&wrong))
-		return 0;
+	rp_idset_and(&b->reserved, listed, available);
 	if (strict)
-		return refuse_missing(h, node, &wrong);
-	return bounds_count(&b->reserved) || bounds_count(&awaited)
+		return amount_check_reserved(h, node, past, listed, available, cpualloc_online(a),
+					     &awaited);
+	reserve_list(h, past, listed, available, cpualloc_online(a), &wrong, &awaited);
+	return !bounds_count(&wrong) || bounds_count(&b->reserved) || bounds_count(&awaited)
 		       ? 0
 		       : modhost_refuse(h, node, "none of the reserved CPUs is available");
 }

@@ -37,8 +37,6 @@
 #include <nri-rp/lib/ctr.h>
 #include <nri-rp/lib/reserve.h>
 
-struct isolation_keys;
-
 /* A part of the life that several policies share. All functions are called where the policy's own
  * ones are, before them. */
 struct life_part {
@@ -124,10 +122,10 @@ struct life_ops {
 	void (*stop)(struct rp_instance *inst);
 	/* Optional: frees the memory that the instance owns. */
 	void (*fini)(struct rp_instance *inst);
-	/* Optional: a shared part, and the keys of its section in a plan (private/isolation.h).
-	 * own_interrupts: the policy moves interrupts itself. */
+	/* Optional: a shared part, and the offset of its struct isolation_keys in struct rp_plan
+	 * (private/isolation.h). own_interrupts: the policy moves interrupts itself. */
 	const struct life_part *part;
-	const struct isolation_keys *(*isolation)(const struct rp_plan *plan);
+	uint32_t isolation;
 	bool own_interrupts;
 	/* Optional, each in place of the service below: reports zones or metrics of the active
 	 * plan. */

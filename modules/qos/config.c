@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <nri-rp/lib/section.h>
+#include "modules/lib/private/amount.h"
 #include "modules/qos/qos.h"
 
 #define ENVS_MAX 64u
@@ -280,17 +281,13 @@ const char *plan_default(const struct modhost *h, const struct rp_plan *p, const
 static int32_t reserve_listed(const struct modhost *h, struct rp_plan *p, rp_cfg node,
 			      const struct reserve_past *past)
 {
-	struct rp_idset wrong, awaited;
+	struct rp_idset awaited;
 	struct rp_ids online = rp_ids_of(&p->machine->online);
-	char text[SET_TEXT_MAX];
 	if (rp_idset_parse(&p->listed, h->config->text(h->ctx, node, ""), RP_CPUS_MAX))
 		return modhost_refuse(h, node, "expected a list of CPUs");
 	rp_idset_and(&p->reserved, rp_ids_of(&p->listed), online);
-	reserve_list(h, past, rp_ids_of(&p->listed), online, online, &wrong, &awaited);
-	if (rp_ids_empty(rp_ids_of(&wrong)) || past->hotplug)
-		return 0;
-	return modhost_refuse(h, node, "CPUs %s do not exist on this node",
-			      modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
+	return amount_check_reserved(h, node, past, rp_ids_of(&p->listed), online, online,
+				     &awaited);
 }
 
 static int32_t config_reserve(const struct modhost *h, struct rp_plan *p,

@@ -6,8 +6,6 @@
 #include <nri-rp/lib/bounds.h>
 #include "modules/static-plus/static-plus.h"
 
-#define SET_TEXT_MAX 256u
-
 static const struct rp_key keys[] = {
 	BOUNDS_KEYS("Resources of the containers of kube-system.",
 		    "Their CPUs: a set, or a quantity that is rounded up to whole CPUs. At least "
@@ -38,16 +36,11 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 static int32_t reserve_set(const struct modhost *h, struct rp_plan *p,
 			   const struct reserve_past *past)
 {
-	struct rp_idset wrong, awaited;
-	char text[SET_TEXT_MAX];
+	struct rp_idset awaited;
 	rp_idset_and(&p->reserved, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->pool));
-	reserve_list(h, past, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->pool),
-		     rp_ids_of(&p->machine->online), &wrong, &awaited);
-	if (rp_ids_empty(rp_ids_of(&wrong)) || past->hotplug)
-		return 0;
-	return modhost_refuse(h, section_get(h, p->section, "reservedResources.cpu"),
-			      "part of the reserved CPUs are not available: %s",
-			      modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
+	return amount_check_reserved(h, section_get(h, p->section, "reservedResources.cpu"), past,
+				     rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->pool),
+				     rp_ids_of(&p->machine->online), &awaited);
 }
 
 static int32_t reserve_count(const struct modhost *h, struct rp_plan *p,

@@ -9,8 +9,6 @@
 #include "modules/static/static.h"
 #include <nri-rp/lib/bounds.h>
 
-#define SET_TEXT_MAX 256u
-
 void plan_fini(struct rp_plan *p)
 {
 	machine_free(p->machine);
@@ -29,15 +27,11 @@ int32_t plan_take(const struct rp_plan *p, struct rp_ids free, uint32_t n, struc
 static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at,
 			   const struct reserve_past *past)
 {
-	char text[SET_TEXT_MAX];
-	struct rp_idset bad, awaited;
-	reserve_list(h, past, rp_ids_of(&p->settings.reserved.cpus), rp_ids_of(&p->all),
-		     rp_ids_of(&p->machine->online), &bad, &awaited);
-	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_refuse(h, at, "some reserved CPUs (%s) are unavailable",
-				      modhost_set_text(rp_ids_of(&bad), text, sizeof text));
-	rp_idset_and(&p->reserved, rp_ids_of(&p->settings.reserved.cpus), rp_ids_of(&p->all));
-	return 0;
+	struct rp_ids listed = rp_ids_of(&p->settings.reserved.cpus), all = rp_ids_of(&p->all);
+	struct rp_idset awaited;
+	rp_idset_and(&p->reserved, listed, all);
+	return amount_check_reserved(h, at, past, listed, all, rp_ids_of(&p->machine->online),
+				     &awaited);
 }
 
 static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg at,

@@ -224,14 +224,9 @@ static int32_t claim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return r;
 }
 
-static const struct isolation_keys *isolation(const struct rp_plan *p)
-{
-	return &p->settings.isolation;
-}
-
 static const struct life_ops ops = {
 	.part = &isolation_part,
-	.isolation = isolation,
+	.isolation = offsetof(struct rp_plan, settings.isolation),
 	.plan_size = sizeof(struct rp_plan),
 	.fill = plan_fill,
 	.check = plan_check_owners,

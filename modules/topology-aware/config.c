@@ -319,15 +319,11 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 	static int32_t (*const readers[])(const struct modhost *h, struct settings *s) = {
 		read_colocation, read_patterns,	   read_claim_devices, read_cpus,
 		read_sched,	 read_mempolicies, read_classes};
-	struct settings s = {.section = section};
 	int32_t r = 0;
-	read_simple(h, &s);
+	*ret = (struct settings){.section = section};
+	read_simple(h, ret);
 	for (size_t i = 0; !r && i < sizeof readers / sizeof *readers; i++)
-		r = readers[i](h, &s);
-	if (r)
-		settings_fini(&s);
-	else
-		*ret = s;
+		r = readers[i](h, ret);
 	return r;
 }
 
@@ -335,5 +331,4 @@ void settings_fini(struct settings *s)
 {
 	blocks_fini(&s->memory);
 	free(s->classes);
-	*s = (struct settings){0};
 }

@@ -64,10 +64,8 @@ struct settings {
 };
 
 extern const struct rp_schema ta_schema;
-/*
- * Reads and checks a section. Returns 0, or an error with a message; settings_fini() releases the
- * settings.
- */
+/* Reads and checks a section. Returns 0, or an error with a message; settings_fini() releases the
+ * settings in both cases. */
 int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret);
 void settings_fini(struct settings *s);
 /* Returns the RP_LEVEL_… named by text (system, package, die, numa, l3cache …); 0: unknown name. */

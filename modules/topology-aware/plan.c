@@ -9,10 +9,8 @@
 #include <nri-rp/lib/section.h>
 #include "modules/topology-aware/plan.h"
 
-struct rp_plan *plan_free(struct rp_plan *p)
+void plan_fini(struct rp_plan *p)
 {
-	if (!p)
-		return NULL;
 	cpualloc_free(p->cpus);
 	memalloc_free(p->mem);
 	tree_free(p);
@@ -21,10 +19,7 @@ struct rp_plan *plan_free(struct rp_plan *p)
 	free(p->room);
 	free(p->affinity);
 	free(p->weight);
-	if (p->owns_settings)
-		settings_fini(&p->settings);
-	free(p);
-	return NULL;
+	settings_fini(&p->settings);
 }
 
 /* ---- the machine ----------------------------------------------------------------------------- */
@@ -177,17 +172,16 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at
 			   const struct reserve_past *past, bool *ret_awaited)
 {
 	char text[TA_TEXT_MAX];
-	struct rp_idset wanted, bad, awaited, isolated;
+	struct rp_idset wanted, awaited, isolated;
 	const struct amount *a = &p->settings.reserved;
 	rp_idset_copy(&wanted, rp_ids_of(&a->cpus));
 	if (a->kind == AMOUNT_EXCEPT)
 		rp_idset_andnot(&wanted, rp_ids_of(&p->allowed), rp_ids_of(&a->cpus));
-	reserve_list(h, past, rp_ids_of(&wanted), rp_ids_of(&p->allowed), rp_ids_of(&p->online),
-		     &bad, &awaited);
+	int32_t r = amount_check_reserved(h, at, past, rp_ids_of(&wanted), rp_ids_of(&p->allowed),
+					  rp_ids_of(&p->online), &awaited);
 	*ret_awaited = !rp_ids_empty(rp_ids_of(&awaited));
-	if (!rp_ids_empty(rp_ids_of(&bad)))
-		return modhost_refuse(h, at, "reserved CPUs %s are not available",
-				      modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	if (r)
+		return r;
 	rp_idset_and(&p->reserved, rp_ids_of(&wanted), rp_ids_of(&p->allowed));
 	rp_idset_and(&isolated, rp_ids_of(&p->reserved), rp_ids_of(&p->isolated));
 	if (!rp_ids_empty(rp_ids_of(&isolated)) && rp_ids_count(rp_ids_of(&p->reserved)) > 1)
@@ -213,25 +207,13 @@ int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct re
 	return r;
 }
 
-int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
-		 struct rp_plan **ret)
+int32_t plan_build(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past)
 {
-	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_no_memory(h);
 	p->h = h;
-	p->settings = *s;
 	int32_t r = read_machine(h, p);
-	if (!r) {
-		amount_pick(&s->available, rp_ids_of(&p->online), &p->allowed);
-		rp_idset_and(&p->isolated, rp_ids_of(&p->isolated), rp_ids_of(&p->allowed));
-		r = plan_reserve(h, p, past);
-	}
-	if (r) {
-		plan_free(p);
+	if (r)
 		return r;
-	}
-	p->owns_settings = true;
-	*ret = p;
-	return 0;
+	amount_pick(&p->settings.available, rp_ids_of(&p->online), &p->allowed);
+	rp_idset_and(&p->isolated, rp_ids_of(&p->isolated), rp_ids_of(&p->allowed));
+	return plan_reserve(h, p, past);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settings applied to the current node: CPU sets, allocators and the tree of pools. plan_new()
+ * Settings applied to the current node: CPU sets, allocators and the tree of pools. plan_build()
  * builds a plan, tree_build() its pools. Grants of containers are recorded in place_ledger.h.
  */
 #pragma once
@@ -107,7 +107,6 @@ struct memory_group {
 struct rp_plan {
 	const struct modhost *h; /* services of the policy instance, which outlives the plan */
 	struct settings settings;
-	bool owns_settings;
 	struct machine *machine;
 	struct cpualloc *cpus;
 	struct memalloc *mem;
@@ -128,13 +127,10 @@ struct rp_plan {
 	double *affinity, *weight;
 };
 
-/*
- * Reads the topology of the node and builds a plan without grants. past->hotplug: CPUs that went
- * offline are no error. On success the plan owns the settings.
- */
-int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
-		 struct rp_plan **ret);
-struct rp_plan *plan_free(struct rp_plan *p); /* accepts NULL; returns NULL */
+/* Reads the topology of the node and builds a plan without grants from the settings.
+ * past->hotplug: CPUs that went offline are no error. */
+int32_t plan_build(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past);
+void plan_fini(struct rp_plan *p);
 /* Chooses the reserved CPUs of a plan without grants again and recomputes its pools. */
 int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past);
 

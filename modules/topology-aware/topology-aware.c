@@ -12,13 +12,11 @@
 static void past(const struct rp_instance *inst, struct reserve_past *ret)
 {
 	const struct rp_plan *p = inst->plan;
-	rp_idset_clear(&ret->cpus);
-	rp_idset_clear(&ret->listed);
+	*ret = (struct reserve_past){0};
 	if (p->settings.reserved.kind == AMOUNT_QUANTITY)
 		rp_idset_copy(&ret->cpus, rp_ids_of(&p->reserved));
 	if (p->settings.reserved.kind == AMOUNT_CPUS)
 		rp_idset_copy(&ret->listed, rp_ids_of(&p->settings.reserved.cpus));
-	ret->hotplug = false;
 	ledger_exclusive(inst, &ret->busy);
 }
 
@@ -33,29 +31,22 @@ static int32_t reserve(struct rp_instance *inst)
 	return inst->ledger.n_grants ? 0 : plan_reserve(&inst->h, inst->plan, &inst->remembered);
 }
 
-static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
+static void log_nothing(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
-	struct settings s;
-	int32_t r = settings_read(&inst->h, section, &s);
-	if (r)
-		return r;
-	struct reserve_past before;
-	r = life_past(inst, &before);
-	if (!r)
-		r = plan_new(&inst->h, &s, &before, ret);
-	if (r)
-		settings_fini(&s);
-	return r;
 }
 
-static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
+/* Reads the section and builds a plan. After a change of the machine, warnings about the section
+ * have been logged already. */
+static int32_t fill(struct rp_instance *inst, rp_cfg section, const struct reserve_past *before,
+		    struct rp_plan *p)
 {
-	struct reserve_past before;
-	past(inst, &before);
-	before.hotplug = true;
-	int32_t r = plan_new(&inst->h, &inst->plan->settings, &before, ret);
-	inst->plan->owns_settings = r != 0;
-	return r;
+	struct modhost h = inst->h;
+	struct rp_host silent = *h.host;
+	silent.log = log_nothing;
+	if (before->hotplug)
+		h.host = &silent;
+	int32_t r = settings_read(&h, section, &p->settings);
+	return r ? r : plan_build(&inst->h, p, before);
 }
 
 static void leave(struct rp_instance *inst)
@@ -248,21 +239,16 @@ static void fini(struct rp_instance *inst)
 	irq_free(inst->irqs);
 }
 
-static const struct isolation_keys *isolation(const struct rp_plan *p)
-{
-	return &p->settings.isolation;
-}
-
 static const struct life_ops ops = {
 	.part = &isolation_part,
-	.isolation = isolation,
+	.isolation = offsetof(struct rp_plan, settings.isolation),
 	.own_interrupts = true,
 	.sees_preserved = true,
 	.leaves_unmanaged = true,
 	.init = init,
-	.plan = plan,
-	.look = look,
-	.plan_free = plan_free,
+	.plan_size = sizeof(struct rp_plan),
+	.fill = fill,
+	.plan_fini = plan_fini,
 	.leave = leave,
 	.enter = enter,
 	.begin = begin,

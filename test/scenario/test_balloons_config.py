@@ -87,7 +87,7 @@ REFUSED = [
     (options(availableResources={'cpu': 'cpuset:100'}), 'availableResources.cpu', 'none of the available CPUs'),
     (options(reservedResources={'cpu': 'many'}), 'reservedResources.cpu', 'expected'),
     (options(availableResources={'cpu': 'cpuset:1-3'}, reservedResources={'cpu': 'cpuset:0-1'}), 'reservedResources.cpu',
-     'reserved CPUs 0 are not among the available ones'),
+     'reserved CPUs 0 are not available'),
     (options({'name': 'reserved', 'minCPUs': 1}, reservedResources={'cpu': 2}), 'reservedResources.cpu',
      'minCPUs of balloon type reserved is 1'),
     (options({'name': 'reserved', 'maxCPUs': 1}, reservedResources={'cpu': 2}), 'reservedResources.cpu',

@@ -149,14 +149,14 @@ static void test_reserved_off_line(void **state)
 	/* 0 is still reserved, and 1 is not forgotten. */
 	expect(f, create(f, "a", "a", 1000), "2");
 	assert_true(fake_configure(f, "{reservedResources: {cpu: \"cpuset:0-1,15\"}}") < 0);
-	assert_non_null(strstr(fake_error(f), "reserved CPUs 15 are not among"));
+	assert_non_null(strstr(fake_error(f), "reserved CPUs 15 are not available"));
 	assert_int_equal(fake_set_offline(f, "15"), 0);
 	expect(f, create(f, "k", "reserved", 2000), "0-1");
 	/* Without a saved state the reserved CPU must be online. */
 	assert_int_equal(fake_set_offline(f, "1"), 0);
 	fake_lose_state(f);
 	assert_true(fake_restart(f) < 0);
-	assert_non_null(strstr(fake_error(f), "reserved CPUs 1 are not among"));
+	assert_non_null(strstr(fake_error(f), "reserved CPUs 1 are not available"));
 	s = fake_module_service(f, RP_STATE_1);
 	/* Version 1 knew nothing of that: "a[0]" with CPUs 4 and 5. */
 	static const uint8_t bare[] = {1, 0, 0, 0, 1, 0, 'a', 0, 0, 0, 0, 0, 0, 0,

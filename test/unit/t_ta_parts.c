@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the topology-aware policy: records, levels. */
+/* Inside the topology-aware policy: records, levels, warnings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,11 +67,26 @@ static void test_levels(void **state)
 	fake_host_free(f);
 }
 
+/* A warning about the section is logged once, not again after each change of the machine. */
+static void test_warned_once(void **state)
+{
+	struct fake_host *f = start();
+	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: 1}, "
+					   "reservedPoolNamespaces: [\"[\"]}"),
+			 0);
+	assert_non_null(strstr(fake_log(f), "is not a valid pattern"));
+	fake_log_clear(f);
+	assert_int_equal(fake_set_offline(f, "7"), 0);
+	assert_null(strstr(fake_log(f), "is not a valid pattern"));
+	fake_host_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_warned_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

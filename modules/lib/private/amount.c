@@ -8,6 +8,7 @@
 #include <nri-rp/lib/section.h>
 
 #define CGROUP_PATH_MAX 4096u
+#define SET_TEXT_MAX 256u
 
 static const char cpuset_prefix[] = "cpuset:";
 static const char except_prefix[] = "exclude-cpuset:";
@@ -170,4 +171,17 @@ void amount_pick(const struct amount *a, struct rp_ids from, struct rp_idset *re
 		rp_idset_andnot(ret, from, rp_ids_of(&a->cpus));
 	else
 		rp_idset_copy(ret, from);
+}
+
+int32_t amount_check_reserved(const struct modhost *h, rp_cfg at, const struct reserve_past *past,
+			      struct rp_ids listed, struct rp_ids allowed, struct rp_ids online,
+			      struct rp_idset *ret_awaited)
+{
+	char text[SET_TEXT_MAX];
+	struct rp_idset wrong;
+	reserve_list(h, past, listed, allowed, online, &wrong, ret_awaited);
+	if (rp_ids_empty(rp_ids_of(&wrong)))
+		return 0;
+	return modhost_refuse(h, at, "reserved CPUs %s are not available",
+			      modhost_set_text(rp_ids_of(&wrong), text, sizeof text));
 }

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include <nri-rp/lib/host.h>
+#include <nri-rp/lib/reserve.h>
 
 enum amount_kind {
 	AMOUNT_NONE, /* the key is absent */
@@ -41,6 +41,12 @@ int32_t amount_read_both(const struct modhost *h, rp_cfg section, uint32_t reser
 /* Returns a quantity in whole CPUs, rounded up, at most RP_CPUS_MAX + 1; the number of CPUs of a
  * set; else 0. */
 uint32_t amount_count(const struct amount *a);
+
+/* Checks a list of reserved CPUs by reserve_list(). -RP_EINVAL with the place `at`: some of them
+ * are neither allowed nor awaited. */
+int32_t amount_check_reserved(const struct modhost *h, rp_cfg at, const struct reserve_past *past,
+			      struct rp_ids listed, struct rp_ids allowed, struct rp_ids online,
+			      struct rp_idset *ret_awaited);
 
 /* Stores the CPUs of `from` that the amount selects; an amount of kind NONE or QUANTITY selects
  * all. */

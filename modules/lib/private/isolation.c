@@ -182,7 +182,8 @@ static const struct isolation_keys *isolation_keys_of(struct rp_instance *inst)
 {
 	static const struct isolation_keys off = {0};
 	const struct life *l = isolation_life(inst);
-	return l->plan ? l->ops->isolation(l->plan) : &off;
+	const void *keys = l->plan ? (const char *)l->plan + l->ops->isolation : NULL;
+	return keys ? keys : &off;
 }
 
 /* Returns the state, which exists as soon as a key is on; NULL: none, or no memory. */

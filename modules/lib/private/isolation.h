@@ -84,7 +84,7 @@ int32_t isolation_check_number(const struct modhost *h, const struct isolation_k
 int32_t isolation_check_named(const struct modhost *h, const struct isolation_keys *k,
 			      const char *annotation, struct rp_ids cpus);
 
-/* Part of a policy's life. ops.isolation returns the keys of the active plan. */
+/* Part of a policy's life. ops.isolation is the offset of the keys in the plan. */
 extern const struct life_part isolation_part;
 
 /* For policies that move interrupts themselves (ops.own_interrupts): stores the CPUs that all
