@@ -201,6 +201,7 @@ typedef void (*function)(void);
 	X(CACHE, rp_host_cache, cdi, 3)                                                            \
 	X(CACHE, rp_host_cache, pod_annotations, 3)                                                \
 	X(CACHE, rp_host_cache, memory, 3)                                                         \
+	X(CACHE, rp_host_cache, leave_unpinned, 3)                                                 \
 	X(TOPOLOGY, rp_host_topology, simulated, 3)
 
 enum { CACHE, TOPOLOGY, CONFIG, EXPLAIN, TIMER, WORK };

@@ -105,6 +105,7 @@ COVER_TRY(cache, may_wait, (void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t l
 	  txn, quiet_ms, longest_ms)
 COVER_TRY(cache, set_group, (void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group), ctx, txn, ctr,
 	  group)
+COVER_TRY(cache, leave_unpinned, (void *ctx, rp_txn txn, rp_ctr ctr), ctx, txn, ctr)
 COVER_TRY(cache, set_pod_private,
 	  (void *ctx, rp_txn txn, rp_pod pod, const void *data, uint32_t size), ctx, txn, pod, data,
 	  size)
@@ -134,6 +135,7 @@ const struct rp_host_cache shim_cache = {
 	.add_device = cover_add_device,
 	.add_cdi = cover_add_cdi,
 	.set_group = cover_set_group,
+	.leave_unpinned = cover_leave_unpinned,
 	.may_wait = cover_may_wait,
 	.pod_ctr = cover_pod_ctr,
 	.set_pod_private = cover_set_pod_private,

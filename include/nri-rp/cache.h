@@ -415,6 +415,12 @@ struct rp_host_cache {
 	/* Returns the bytes of memory that a container may use, mem_limit or else mem_request of
 	 * get_ctr(), with less work than that. 0: none is stated, or there is no such container. */
 	int64_t (*memory)(void *ctx, rp_ctr ctr);
+	/* Leaves the container on all CPUs, exclusive CPUs of other containers included, as with
+	 * RP_CTR_PRESERVE_CPU. Without this call the host keeps a container that has no CPUs from
+	 * set_cpus() off exclusive CPUs. Effective until set_cpus(), a restart of the daemon, or a
+	 * change of the policy: a policy repeats the call in sync(). No effect on a container that
+	 * already has CPUs. */
+	int32_t (*leave_unpinned)(void *ctx, rp_txn txn, rp_ctr ctr);
 };
 
 #define RP_DATA_DIR "/.nri-resource-policy"

@@ -59,7 +59,7 @@
  *       mem_request, rp_host_cache.pod_ctr, add_mount, add_device and add_cdi, RP_F_HUGEPAGES and
  *       RP_F_SWAP, RP_F_RDT_GROUP, RP_F_TOPTIER_LIMIT, RP_TAKES_TOPTIER_LIMIT, rp_host_work.post
  *       and read_node, RP_EVENT_POSTED; -RP_EBUSY when two modules request different values of
- *       one setting; nri-rp.devices/1, RP_CTR_CLAIM
+ *       one setting; nri-rp.devices/1, RP_CTR_CLAIM, rp_host_cache.leave_unpinned
  */
 #ifndef NRI_RP_MODULE_H
 #define NRI_RP_MODULE_H

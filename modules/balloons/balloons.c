@@ -172,7 +172,7 @@ static int32_t balloons_allocate(struct rp_instance *inst, rp_txn txn,
 	if (!inst->state)
 		return no_state(inst);
 	if (choose_untouched(inst, info))
-		return 0;
+		return pin_leave(inst, txn, info->ctr);
 	/* After a lost reply the runtime repeats the request: keep the existing placement. */
 	struct member *m = state_member(inst->state, info->ctr);
 	return m ? balloons_resize(inst, txn, m, info) : balloons_place(inst, txn, info);

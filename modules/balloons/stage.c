@@ -159,6 +159,12 @@ static int32_t set_cpus(struct pin *p, const struct member *m)
 		 : h->cache->set_group(h->ctx, p->txn, m->ctr, m->claim ? 0 : p->balloon->group);
 }
 
+int32_t pin_leave(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const struct rp_host_cache *c = inst->h.cache;
+	return RP_HAS(c, leave_unpinned) ? c->leave_unpinned(inst->h.ctx, txn, ctr) : 0;
+}
+
 int32_t pin_own_nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	const struct modhost *h = &inst->h;

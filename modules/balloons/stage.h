@@ -17,6 +17,9 @@ int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m);
 #define PIN_CPUS 0x1u
 #define PIN_MEMORY 0x2u
 int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t what);
+/* Leaves a container that the policy does not manage on the CPUs that it has; without any, on all
+ * CPUs. */
+int32_t pin_leave(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 /* Removes the exclusive CPUs and the balloon group of a container. */
 int32_t pin_own_nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 /* Stages the scheduling class of a container, from its annotation or its type. */

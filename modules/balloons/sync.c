@@ -137,6 +137,8 @@ static int32_t leave_alone(struct rp_instance *inst, rp_txn txn, const struct rp
 	const struct modhost *h = &inst->h;
 	struct record rec = {0};
 	int32_t r = pin_own_nothing(inst, txn, info->ctr);
+	if (!r)
+		r = pin_leave(inst, txn, info->ctr);
 	if (!r && pin_read_record(inst, info->ctr, &rec))
 		r = h->cache->set_private(h->ctx, txn, info->ctr, NULL, 0);
 	if (!r && info->flags & RP_CTR_DEGRADED)

@@ -301,7 +301,7 @@ AT(rp_hugepages_info, others, 32); /* since 1.3 */
 AT(rp_hugepages_info, left, 40); /* since 1.3 */
 AT(rp_hugepages_info, claimed, 48); /* since 1.3 */
 
-AT_LEAST(rp_host_cache, 336); /* since 1.3 */
+AT_LEAST(rp_host_cache, 344); /* since 1.3 */
 AT(rp_host_cache, size, 0);
 AT(rp_host_cache, pad, 4);
 AT(rp_host_cache, list, 8);
@@ -345,6 +345,7 @@ AT(rp_host_cache, hugepages, 304); /* since 1.3 */
 AT(rp_host_cache, node_hugepages, 312); /* since 1.3 */
 AT(rp_host_cache, pod_annotations, 320); /* since 1.3 */
 AT(rp_host_cache, memory, 328); /* since 1.3 */
+AT(rp_host_cache, leave_unpinned, 336); /* since 1.3 */
 
 AT_LEAST(rp_nr_node, 56); /* since 1.3 */
 AT(rp_nr_node, size, 0); /* since 1.3 */

@@ -231,6 +231,7 @@ static int32_t stage(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	r = r ? r : c->set_mems(ctx, txn, ctr, rp_ids_none());
 	r = r ? r : c->set_exclusive(ctx, txn, ctr, rp_ids_none());
 	r = r ? r : c->set_group(ctx, txn, ctr, 0);
+	r = r ? r : c->leave_unpinned(ctx, txn, ctr);
 	r = r ? r : c->may_wait(ctx, txn, 0, 0);
 	r = r ? r : c->set_int(ctx, txn, ctr, RP_F_SHARES, 1024);
 	r = r ? r : c->set_text(ctx, txn, ctr, RP_F_CPU_CLASS, "");

@@ -111,6 +111,7 @@ static void test_args(void **state)
 		many[k] = "a";
 	assert_int_equal(C.set_args(i, t, h + 1, good, 2), -RP_ESTALE);
 	assert_int_equal(C.set_group(i, t, h + 1, 1), -RP_ESTALE);
+	assert_int_equal(C.leave_unpinned(i, t, h + 1), -RP_ESTALE);
 	assert_int_equal(C.may_wait(i, t + 1, 1, 1), -RP_ESTALE);
 	txn_set_created(p->txn, NULL);
 	assert_int_equal(C.set_args(i, t, h, good, 2), -RP_ENOTSUP);
@@ -130,6 +131,9 @@ static void test_args(void **state)
 	assert_int_equal(C.set_group(i, t, h, RP_GROUP_MAX + 1), -RP_EINVAL);
 	assert_int_equal(C.set_group(i, t, h, RP_GROUP_MAX), 0);
 	assert_int_equal(txn_view(p->ctr)->group, RP_GROUP_MAX);
+	assert_false(txn_view(p->ctr)->unpinned);
+	assert_int_equal(C.leave_unpinned(i, t, h), 0);
+	assert_true(txn_view(p->ctr)->unpinned);
 	assert_int_equal(C.may_wait(i, t, 2, 1), -RP_EINVAL);
 	assert_int_equal(C.may_wait(i, t, 1, RP_WAIT_MAX_MS + 1), -RP_EINVAL);
 	assert_int_equal(C.may_wait(i, t, 1, RP_WAIT_MAX_MS), 0);

@@ -158,6 +158,9 @@ struct decision {
 	struct blob *data; /* content of the exported data file */
 	/* the host has chosen the CPUs, because no policy has pinned the container */
 	bool confined;
+	/* the policy leaves the container without CPUs on purpose, so the host does not confine it;
+	 * decided again after each start */
+	bool unpinned;
 	/* DIFF_CPUS, DIFF_MEMS, DIFF_MEM_LIMIT: values granted by a resource plugin where the
 	 * policy decided nothing; derived again after each start */
 	uint32_t granted;

@@ -477,7 +477,7 @@ static int32_t set_ids(struct instance *i, rp_txn id, rp_ctr handle, struct rp_i
 		set = intern_unref(cache_sets(i->env->cache), set);
 	txn_put_set(i->env->cache, field, set);
 	if (member == offsetof(struct decision, cpus)) {
-		d->confined = false;
+		d->confined = d->unpinned = false;
 		d->granted &= ~DIFF_CPUS;
 	} else if (member == offsetof(struct decision, mems)) {
 		d->granted &= ~DIFF_MEMS;
@@ -548,6 +548,14 @@ static int32_t set_group(void *ctx, rp_txn id, rp_ctr handle, uint32_t group)
 		return -RP_EINVAL;
 	WITH_STAGED(ctx, id, handle, NULL);
 	d->group = group;
+	return 0;
+}
+
+static int32_t leave_unpinned(void *ctx, rp_txn id, rp_ctr handle)
+{
+	MAIN_ONLY(ctx, RP_HOST_CACHE_1, -RP_EPERM);
+	WITH_STAGED(ctx, id, handle, NULL);
+	d->unpinned = true;
 	return 0;
 }
 
@@ -782,6 +790,7 @@ const struct rp_host_cache host_cache_service = {
 	.arg = arg,
 	.set_args = creation_set_args,
 	.set_group = set_group,
+	.leave_unpinned = leave_unpinned,
 	.may_wait = may_wait,
 	.pod_ctr = pod_ctr,
 	.list_pods = list_pods,

@@ -53,6 +53,7 @@ static void apply_forget(struct pipeline *p, struct decision *d)
 	txn_put_blob(&d->data, NULL);
 	d->shares = d->quota = d->period = d->mem_limit = RP_NOT_SET;
 	d->policy = d->group = 0;
+	d->unpinned = false;
 }
 
 /* Clears the decisions of other policies. Decisions that policy `number` made in an earlier term

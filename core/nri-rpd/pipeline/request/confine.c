@@ -5,8 +5,9 @@
  * containers of a DaemonSet under qos). Every decision keeps such containers off exclusive CPUs and
  * lets them use these CPUs again when their owners have ended.
  *
- * Containers whose CPUs are to be preserved are not confined. One that was confined before a policy
- * preserved its CPUs remains confined as long as exclusive CPUs exist.
+ * Containers whose CPUs are to be preserved, by annotation or by the policy (leave_unpinned()), are
+ * not confined. One that was confined before its CPUs were to be preserved remains confined as long
+ * as exclusive CPUs exist.
  *
  * On machines with memory nodes of devices, containers whose memory no policy has pinned are kept
  * to the other memory nodes.
@@ -51,7 +52,7 @@ static bool is_loose(const struct pipeline *p, const struct ctr *ctr)
 {
 	const struct decision *d = txn_view(ctr);
 	return ctr_live(d->state) && !claim_is_controlled(ctr) &&
-	       (d->confined || (!d->cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU)));
+	       (d->confined || (!d->cpus && !d->unpinned && !(ctr->flags & RP_CTR_PRESERVE_CPU)));
 }
 
 static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, struct err *err)
