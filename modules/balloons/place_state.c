@@ -219,6 +219,14 @@ uint32_t state_hash(const char *text)
 	return text ? (uint32_t)(text_hash(text) >> 32) & (STATE_HASHES - 1) : 0;
 }
 
+/* Changes the sum of the requests. Only the size of a composite balloon depends on earlier
+ * requests, so other balloons need no new image. */
+static void add_request(struct state *s, struct balloon *b, int64_t request)
+{
+	b->request += request;
+	s->image_stale |= request && b->n_parts;
+}
+
 /* Links the member. Cannot fail: room_for_member() has reserved the space. */
 static void link_member(struct state *s, struct balloon *b, struct member *m)
 {
@@ -228,7 +236,7 @@ static void link_member(struct state *s, struct balloon *b, struct member *m)
 	b->members[b->n_members++] = m;
 	b->n_of_group[state_hash(m->group)]++;
 	b->n_of_space[state_hash(m->space)]++;
-	b->request += m->request;
+	add_request(s, b, m->request);
 	m->pod_prev = NULL;
 	m->pod_next = head;
 	if (head)
@@ -245,7 +253,7 @@ static void unlink_member(struct state *s, struct member *m)
 	b->members[m->index]->index = m->index;
 	b->n_of_group[state_hash(m->group)]--;
 	b->n_of_space[state_hash(m->space)]--;
-	b->request -= m->request;
+	add_request(s, b, -m->request);
 	if (m->pod_next)
 		m->pod_next->pod_prev = m->pod_prev;
 	if (m->pod_prev)
@@ -322,7 +330,7 @@ int32_t state_set_request(struct state *s, struct member *m, int64_t request, in
 		return -RP_ENOMEM;
 	m->fresh = true;
 	m->mem_limit = mem_limit;
-	m->balloon->request += request - m->request;
+	add_request(s, m->balloon, request - m->request);
 	m->request = request;
 	return 0;
 }

@@ -28,6 +28,7 @@ struct member {
 	bool claim; /* a claim, which is the only member of its balloon */
 	bool fresh; /* the settings that depend on the container's request are not staged yet */
 	bool follow; /* memory follows the CPUs at the next pin, even with the same nodes */
+	bool keeps_memory; /* the next pin leaves the memory where it is accounted for */
 	uint32_t moves; /* number of moves by rebalancing */
 };
 
@@ -53,7 +54,10 @@ struct balloon {
 	 * a hash is 0, no member has that group or namespace. */
 	uint32_t n_of_group[STATE_HASHES], n_of_space[STATE_HASHES];
 	int64_t request; /* sum over all members, milli-CPU */
-	int64_t request_before; /* restored balloon: request when the image was written */
+	/* restored balloon: request, memory nodes and memory types when the image was written */
+	int64_t request_before;
+	memalloc_mask nodes_before; /* 0: unknown */
+	uint32_t types_before;
 	bool dirty; /* the members must be pinned again */
 	struct near
 		*near; /* devices of the container for which the balloon was created; NULL: none */

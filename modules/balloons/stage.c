@@ -105,6 +105,17 @@ static int32_t preserve_memory(const struct pin *p, const struct member *m)
 	return 0;
 }
 
+static struct memalloc_request memory_request(const struct member *m, memalloc_mask nodes)
+{
+	return (struct memalloc_request){
+		.id = m->ctr,
+		.size = m->mem_limit,
+		.nodes = nodes,
+		.types = m->memory_types,
+		.priority = memalloc_prio_of(m->qos),
+	};
+}
+
 static int32_t place_memory(const struct pin *p, const struct member *m)
 {
 	struct memalloc *mem = p->inst->state->memory;
@@ -112,13 +123,9 @@ static int32_t place_memory(const struct pin *p, const struct member *m)
 	bool known = memalloc_zone(mem, m->ctr, &zone) == 0;
 	if (known && !p->nodes_changed && !m->fresh && !m->follow)
 		return 0;
-	struct memalloc_request req = {
-		.id = m->ctr,
-		.size = m->mem_limit,
-		.nodes = p->balloon->nodes,
-		.types = m->memory_types,
-		.priority = memalloc_prio_of(m->qos),
-	};
+	if (known && m->keeps_memory)
+		return set_mems(p, m->ctr, zone);
+	struct memalloc_request req = memory_request(m, p->balloon->nodes);
 	int r = !req.nodes ? -RP_EINVAL
 		: !known   ? memalloc_allocate(mem, &req, &zone)
 		: m->fresh ? memalloc_replace(mem, &req, &zone)
@@ -212,27 +219,33 @@ static int32_t pin_member(struct pin *p, struct member *m)
 	}
 	if (!r && m->pin_memory && p->inst->state->memory)
 		r = m->preserve_memory ? preserve_memory(p, m) : place_memory(p, m);
-	m->fresh = m->follow = false;
+	m->fresh = m->follow = m->keeps_memory = false;
 	return r;
 }
 
 /* ---- balloons -------------------------------------------------------------------------------- */
 
+/* Returns the memory nodes near CPUs. */
+static memalloc_mask nodes_near(const struct state *s, struct rp_ids cpus)
+{
+	const struct plan_machine *m = s->plan->machine;
+	struct rp_idset nodes;
+	rp_idset_clear(&nodes);
+	RP_IDS_EACH (cpu, cpus)
+		rp_idset_add(&nodes, m->node_of[cpu]);
+	return memalloc_mask_of(s->memory, rp_ids_of(&nodes));
+}
+
 static void begin_balloon(struct pin *p, struct balloon *b)
 {
 	struct state *s = p->inst->state;
-	const struct plan_machine *m = s->plan->machine;
-	struct rp_idset nodes;
 	p->balloon = b;
 	p->has_one_per_core = p->nodes_changed = false;
 	pin_pinnable(b, &p->cpus);
 	rp_idset_andnot(&p->own, rp_ids_of(&b->cpus), rp_ids_of(&s->visited));
 	if (!s->memory || (!b->dirty && b->nodes))
 		return;
-	rp_idset_clear(&nodes);
-	RP_IDS_EACH (cpu, rp_ids_of(&p->cpus))
-		rp_idset_add(&nodes, m->node_of[cpu]);
-	memalloc_mask mask = memalloc_mask_of(s->memory, rp_ids_of(&nodes));
+	memalloc_mask mask = nodes_near(s, rp_ids_of(&p->cpus));
 	if (mask == b->nodes)
 		return;
 	state_save(s, b);
@@ -248,6 +261,46 @@ static int32_t pin_all(struct pin *p, struct balloon *b)
 		r = pin_member(p, b->members[i]);
 	b->dirty = false;
 	return r;
+}
+
+/* Accounts for the memory of a container at the nodes that it has, if these contain the nodes that
+ * its request prefers. */
+static void keep_memory(struct state *s, struct member *m, memalloc_mask nodes)
+{
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct memalloc_request req = memory_request(m, nodes);
+	struct memalloc_offer offer;
+	memalloc_mask zone;
+	req.size = 0; /* an offer of this size moves no other request */
+	if (!m->pin_memory || m->preserve_memory ||
+	    s->h->cache->get_ctr(s->h->ctx, m->ctr, &info) ||
+	    memalloc_offer(s->memory, &req, &offer))
+		return;
+	memalloc_mask has = memalloc_mask_of(s->memory, info.mems);
+	if (offer.zone & ~has)
+		return;
+	req.size = m->mem_limit;
+	req.nodes = has;
+	req.types = memalloc_types(s->memory, has);
+	m->keeps_memory = memalloc_allocate(s->memory, &req, &zone) == 0 && zone == has;
+}
+
+void pin_keep_memory(struct rp_instance *inst)
+{
+	struct state *s = inst->state;
+	struct rp_idset cpus;
+	if (!s->memory)
+		return;
+	share_all(s);
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct balloon *b = s->list[i];
+		pin_pinnable(b, &cpus);
+		if (!b->nodes_before || b->types_before != b->type->memory_types ||
+		    b->nodes_before != nodes_near(s, rp_ids_of(&cpus)))
+			continue;
+		for (uint32_t k = 0; k < b->n_members; k++)
+			keep_memory(s, b->members[k], b->nodes_before);
+	}
 }
 
 /* Marks balloons dirty whose exclusive CPUs changed, because containers without a balloon

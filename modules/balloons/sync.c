@@ -14,8 +14,9 @@
 
 /* ---- containers that keep their balloon ------------------------------------------------------ */
 
-/* Returns the previous balloon of a container; NULL: none. A claim may have got the number of a
- * balloon that was not restored. */
+/* Returns the previous balloon of a container; NULL: none. A waiting container has none, although
+ * its record names one: the members that were placed need the room of that balloon. A claim may
+ * have got the number of a balloon that was not restored. */
 static struct balloon *sync_balloon_before(struct rp_instance *inst, const struct rp_ctr_info *info,
 					   const struct type *t, struct record *rec)
 {
@@ -24,7 +25,7 @@ static struct balloon *sync_balloon_before(struct rp_instance *inst, const struc
 	bool known = pin_read_record(inst, info->ctr, rec);
 	if (!inst->before.size)
 		b = state_with(inst->state, t, info->cpus);
-	else if (known && strcmp(rec->type, t->name) == 0)
+	else if (known && !(info->flags & RP_CTR_DEGRADED) && strcmp(rec->type, t->name) == 0)
 		b = state_find(inst->state, t, rec->instance);
 	return b && claims_has(b) ? NULL : b;
 }
@@ -184,15 +185,29 @@ static bool has_excess(const struct balloon *b)
 	       balloon_avail(b) - 1000 * b->type->core >= (b->request > least ? b->request : least);
 }
 
+/* Returns the number of CPUs that a balloon gets for mcpu. The parts of a composite balloon have
+ * whole CPUs each, which may exceed maxCPUs together. */
+static int64_t size_for(const struct balloon *b, int64_t mcpu)
+{
+	int64_t n = 0;
+	for (uint32_t i = 0; i < b->n_parts; i++)
+		n += size_for(b->parts[i], (mcpu + b->n_parts - 1) / b->n_parts);
+	return b->n_parts ? n : balloon_wanted(b->type, mcpu);
+}
+
+static bool exceeds_limit(const struct balloon *b)
+{
+	int64_t max = b->type->max_cpus;
+	return max && (max < 0 || b->n_cpus > size_for(b, 1000 * max));
+}
+
 /* Returns true if the balloon has a correct size. The size depends on the balloon's history, so
  * it stays unless the limits or the members changed. */
 static bool is_settled(const struct balloon *b)
 {
-	const struct type *t = b->type;
 	int64_t avail = balloon_avail(b);
 	return b->request == b->request_before && avail >= b->request && avail >= 1000 &&
-	       avail >= 1000 * t->min_cpus && (!t->max_cpus || avail <= 1000 * t->max_cpus) &&
-	       !has_excess(b);
+	       avail >= 1000 * b->type->min_cpus && !exceeds_limit(b) && !has_excess(b);
 }
 
 /* Returns true, and logs it, if the balloon has fewer CPUs than minCPUs but enough for its
@@ -414,6 +429,24 @@ static int32_t begin_with_room(struct rp_instance *inst, rp_txn txn, struct choi
 	}
 }
 
+/* Grows balloons that have fewer CPUs than minCPUs, as far as enough CPUs are free. */
+static int32_t sync_complete(struct state *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct balloon *b = s->list[i];
+		const char *why = "";
+		uint32_t mark = state_mark(s);
+		if (b->n_cpus >= b->type->min_cpus || claims_has(b))
+			continue;
+		int32_t r = balloon_resize(s, b, b->request, &why);
+		if (r == -RP_ENOMEM)
+			return r;
+		if (r)
+			state_undo_to(s, mark);
+	}
+	return 0;
+}
+
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	struct choice c;
@@ -428,10 +461,13 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	int32_t r = 0;
 	for (int32_t i = 0; !r && i < n; i++)
 		r = sync_place(inst, txn, inst->list.ctrs[i], &c);
+	if (!r && sync_complete(inst->state))
+		r = modhost_no_memory(&inst->h);
 	if (!r)
 		r = record_all(inst, txn);
 	for (uint32_t i = 0; i < inst->state->n; i++)
 		inst->state->list[i]->dirty = true;
+	pin_keep_memory(inst);
 	if (!r)
 		r = pin_changed(inst, txn, NULL);
 	return r ? r : sync_follow(inst, txn);
@@ -479,7 +515,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 		if (!r)
 			r = h->cache->set_degraded(h->ctx, txn, ctr, NULL);
 	}
-	return r;
+	return r ? r : sync_complete(inst->state);
 }
 
 /* ---- containers without a balloon ------------------------------------------------------------ */

@@ -5,18 +5,17 @@
  * the node:
  *
  *	u32 version
- *	u32 size of the output of reserve_save(), and that output (not in version 1)
- *	balloons: u16 length of the type's name, its bytes, u32 instance, i64 request, u16 parts,
- *	u16 runs of CPUs, u16 first and u16 last of each; then
- *	its parts in the same form
+ *	u32 size of the output of reserve_save(), and that output
+ *	balloons: u16 length of the type's name, its bytes, u32 instance, i64 request,
+ *	u32 memory types, u16 parts, runs of CPUs, runs of memory nodes (each u16 number of
+ *	runs, then u16 first and u16 last of each); then its parts in the same form
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "modules/balloons/sync.h"
 
-#define IMAGE_VERSION 2u
-#define IMAGE_VERSION_BARE 1u
+#define IMAGE_VERSION 3u
 #define IMAGE_DEPTH_MAX 32u
 
 /* ---- serialization --------------------------------------------------------------------------- */
@@ -38,19 +37,25 @@ static void put_runs(struct bytes *im, struct rp_ids cpus)
 		memcpy(im->data + at, &n, sizeof n);
 }
 
-static void put_balloon(struct bytes *im, const struct balloon *b)
+static void put_balloon(const struct state *s, struct bytes *im, const struct balloon *b)
 {
+	struct rp_idset nodes;
 	size_t n = strlen(b->type->name);
+	rp_idset_clear(&nodes);
+	if (s->memory)
+		memalloc_ids(s->memory, b->nodes, &nodes);
 	if (n > UINT16_MAX || b->n_parts > UINT16_MAX)
 		return;
 	bytes_put_u16(im, (uint16_t)n);
 	(void)bytes_put(im, b->type->name, n);
 	bytes_put_u32(im, b->instance);
 	(void)bytes_put(im, &b->request, sizeof b->request);
+	bytes_put_u32(im, b->type->memory_types);
 	bytes_put_u16(im, (uint16_t)b->n_parts);
 	put_runs(im, rp_ids_of(&b->cpus));
+	put_runs(im, rp_ids_of(&nodes));
 	for (uint32_t i = 0; i < b->n_parts; i++)
-		put_balloon(im, b->parts[i]);
+		put_balloon(s, im, b->parts[i]);
 }
 
 static void put_head(struct bytes *im, const struct rp_plan *p)
@@ -70,7 +75,7 @@ int32_t image_write(const struct state *s, struct bytes *im)
 	put_head(im, s->plan);
 	for (uint32_t i = 0; i < s->n; i++) {
 		uint32_t size = im->size;
-		put_balloon(im, s->list[i]);
+		put_balloon(s, im, s->list[i]);
 		/* A balloon that exceeds the limit is left out. Its containers are placed again
 		 * after a restart. */
 		if (im->size > RP_STATE_MAX)
@@ -83,28 +88,34 @@ int32_t image_write(const struct state *s, struct bytes *im)
 
 struct head {
 	const char *name;
-	uint16_t name_len, n_parts, n_runs;
-	uint32_t instance;
+	uint16_t name_len, n_parts;
+	uint32_t instance, memory_types;
 	int64_t request;
-	struct rp_idset cpus;
+	struct rp_idset cpus, nodes;
 };
+
+static bool take_runs(struct bytes_left *r, uint32_t limit, struct rp_idset *ret)
+{
+	uint16_t n = bytes_take_u16(r);
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; !r->failed && i < n; i++) {
+		uint16_t first = bytes_take_u16(r), last = bytes_take_u16(r);
+		if (first > last || last >= limit)
+			return false;
+		rp_idset_add_range(ret, first, last);
+	}
+	return !r->failed;
+}
 
 static bool take_head(struct bytes_left *r, struct head *ret)
 {
-	rp_idset_clear(&ret->cpus);
 	ret->name_len = bytes_take_u16(r);
 	ret->name = bytes_skip(r, ret->name_len);
 	ret->instance = bytes_take_u32(r);
 	(void)bytes_take(r, &ret->request, sizeof ret->request);
+	ret->memory_types = bytes_take_u32(r);
 	ret->n_parts = bytes_take_u16(r);
-	ret->n_runs = bytes_take_u16(r);
-	for (uint32_t i = 0; !r->failed && i < ret->n_runs; i++) {
-		uint16_t first = bytes_take_u16(r), last = bytes_take_u16(r);
-		if (first > last || last >= RP_CPUS_MAX)
-			return false;
-		rp_idset_add_range(&ret->cpus, first, last);
-	}
-	return !r->failed;
+	return take_runs(r, RP_CPUS_MAX, &ret->cpus) && take_runs(r, RP_NODES_MAX, &ret->nodes);
 }
 
 static bool skip_balloon(struct bytes_left *r, uint32_t depth)
@@ -125,9 +136,8 @@ static bool open_image(struct bytes_left *r, const void *data, uint32_t size,
 	if (!size)
 		return false;
 	*r = bytes_of(data, size);
-	uint32_t version = bytes_take_u32(r);
-	if (version != IMAGE_VERSION)
-		return version == IMAGE_VERSION_BARE;
+	if (bytes_take_u32(r) != IMAGE_VERSION)
+		return false;
 	uint32_t n = bytes_take_u32(r);
 	const void *reserved = bytes_skip(r, n);
 	return reserved && reserve_load(reserved, n, ret_past);
@@ -207,6 +217,9 @@ static int32_t read_balloon(const struct state *s, struct bytes_left *r, struct 
 		rp_idset_copy(&b->cpus, rp_ids_of(&head.cpus));
 		balloon_count_cpus(b);
 		b->request_before = head.request;
+		b->types_before = head.memory_types;
+		if (s->memory)
+			b->nodes_before = memalloc_mask_of(s->memory, rp_ids_of(&head.nodes));
 	}
 	for (uint32_t i = 0; !result && i < head.n_parts; i++) {
 		struct balloon *part;
