@@ -55,14 +55,13 @@ struct connection {
 
 struct agent {
 	struct loop *loop;
-	struct pipeline *pipeline;
+	struct agent_link link; /* to the registered agent */
 	struct listener *listener; /* listens for agents; NULL: the configuration needs no agent */
 	char *key; /* settings that the open socket has (agent_key); NULL: none */
 	struct connection *connections;
 	unsigned n_connections;
 	struct connection *registered;
 	bool publishes; /* the registered agent is to publish */
-	struct plugin_link plugins;
 	struct publisher *publisher;
 	struct teller *teller;
 	struct log_limit turned_away;
@@ -86,7 +85,7 @@ static uid_t find_user(const char *name)
 
 static const struct conf_core *agent_core(const struct agent *a)
 {
-	return conf_core(pipeline_conf(a->pipeline));
+	return conf_core(pipeline_conf(a->link.pipeline));
 }
 
 static int agent_admit(const struct agent *a, int fd, struct err *err)
@@ -117,20 +116,22 @@ static void connection_free(struct connection *c, const char *why)
 	a->n_connections--;
 	if (was_agent) {
 		a->registered = NULL;
+		a->link.rpc = NULL;
 		publisher_set_agent(a->publisher, NULL);
 		teller_set_agent(a->teller, NULL);
-		pipeline_evict_source(a->pipeline, NULL);
-		pipeline_claim_source(a->pipeline, NULL);
-		(void)pipeline_cluster_told(a->pipeline, NULL);
-		pipeline_feed_lost(a->pipeline);
-		agent_ask_plugins(&a->plugins, a->pipeline, NULL);
+		pipeline_evict_source(a->link.pipeline, NULL);
+		pipeline_claim_source(a->link.pipeline, NULL);
+		(void)pipeline_cluster_told(a->link.pipeline, NULL);
+		pipeline_feed_lost(a->link.pipeline);
+		agent_ask_plugins(&a->link, false);
 	}
 	/* Detach the agent first: callbacks below may otherwise send it a request. */
 	if (was_agent) {
 		log_warning("the agent disconnected: %s", why);
-		pipeline_event(a->pipeline, EV_RUNTIME, "the agent disconnected: %s", why);
-		if (pipeline_devices_are_on(a->pipeline))
-			pipeline_devices_reachable(a->pipeline, false, "the agent disconnected");
+		pipeline_event(a->link.pipeline, EV_RUNTIME, "the agent disconnected: %s", why);
+		if (pipeline_devices_are_on(a->link.pipeline))
+			pipeline_devices_reachable(a->link.pipeline, false,
+						   "the agent disconnected");
 	}
 	trunk_free(c->trunk);
 	free(c);
@@ -149,32 +150,15 @@ static bool has_feature(const Agent__RegisterRequest *m, const char *feature)
 	return false;
 }
 
-static struct rpc *agent_rpc(const struct agent *a)
-{
-	return a->registered ? trunk_rpc(a->registered->trunk, 0) : NULL;
-}
-
-static int ask_evict(void *arg, const struct pod *pod, int64_t grace_s)
-{
-	const struct agent *a = arg;
-	return agent_ask_evict(a->pipeline, agent_rpc(a), pod, grace_s);
-}
-
-static int ask_claim(void *arg, const struct ctr *claim)
-{
-	const struct agent *a = arg;
-	return agent_ask_claim(a->pipeline, agent_rpc(a), claim);
-}
-
 static void set_publishing(struct agent *a)
 {
 	bool wanted = a->registered && a->publishes && agent_core(a)->agent.cluster;
-	const struct evict_source evictions = {ask_evict, a};
-	const struct claim_source claims = {ask_claim, a};
-	publisher_set_agent(a->publisher, wanted ? agent_rpc(a) : NULL);
-	teller_set_agent(a->teller, wanted ? agent_rpc(a) : NULL);
-	pipeline_evict_source(a->pipeline, wanted ? &evictions : NULL);
-	pipeline_claim_source(a->pipeline, wanted ? &claims : NULL);
+	const struct evict_source evictions = {agent_ask_evict, &a->link};
+	const struct claim_source claims = {agent_ask_claim, &a->link};
+	publisher_set_agent(a->publisher, wanted ? a->link.rpc : NULL);
+	teller_set_agent(a->teller, wanted ? a->link.rpc : NULL);
+	pipeline_evict_source(a->link.pipeline, wanted ? &evictions : NULL);
+	pipeline_claim_source(a->link.pipeline, wanted ? &claims : NULL);
 }
 
 static void accept_agent(struct connection *c, const Agent__RegisterRequest *m)
@@ -182,16 +166,18 @@ static void accept_agent(struct connection *c, const Agent__RegisterRequest *m)
 	struct agent *a = c->agent;
 	const char *version = m->version;
 	a->registered = c;
+	a->link.rpc = trunk_rpc(c->trunk, 0);
 	log_notice("nri-rp-agent %.40s is connected", version);
-	pipeline_event(a->pipeline, EV_RUNTIME, "nri-rp-agent %.40s is connected", version);
+	pipeline_event(a->link.pipeline, EV_RUNTIME, "nri-rp-agent %.40s is connected", version);
 	a->publishes = has_feature(m, AGENT_FEATURE_CLUSTER);
 	set_publishing(a);
 	if (has_feature(m, AGENT_FEATURE_PLUGINS))
-		agent_ask_plugins(&a->plugins, a->pipeline, trunk_rpc(c->trunk, 0));
+		agent_ask_plugins(&a->link, true);
 	else
-		(void)pipeline_plugins_set(a->pipeline, NULL, 0);
-	if (pipeline_devices_are_on(a->pipeline))
-		pipeline_devices_reachable(a->pipeline, has_feature(m, AGENT_FEATURE_POD_RESOURCES),
+		(void)pipeline_plugins_set(a->link.pipeline, NULL, 0);
+	if (pipeline_devices_are_on(a->link.pipeline))
+		pipeline_devices_reachable(a->link.pipeline,
+					   has_feature(m, AGENT_FEATURE_POD_RESOURCES),
 					   "the agent does not ask the kubelet");
 }
 
@@ -253,7 +239,7 @@ static void on_request(struct rpc_request *req, void *arg)
 	for (size_t i = 0;
 	     ours && c->agent->registered == c && i < sizeof methods / sizeof *methods; i++)
 		if (str_eq(req->method, methods[i].name)) {
-			methods[i].serve(c->agent->pipeline, req);
+			methods[i].serve(c->agent->link.pipeline, req);
 			return;
 		}
 	(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "%s/%s", req->service, req->method);
@@ -296,33 +282,12 @@ static void on_connection(int fd, void *arg)
 		log_warning("%s", err.text);
 }
 
-/* ---- requests of the pipeline ---------------------------------------------------------------- */
-
-static int ask_pod(void *arg, rp_pod pod, const char *ns, const char *name)
-{
-	const struct agent *a = arg;
-	return agent_rpc(a) ? agent_ask_pod(a->pipeline, agent_rpc(a), pod, ns, name) : -ENOTCONN;
-}
-
-static int ask_all(void *arg)
-{
-	const struct agent *a = arg;
-	return agent_rpc(a) ? agent_ask_all(a->pipeline, agent_rpc(a)) : -ENOTCONN;
-}
-
-static void pod_ended(void *arg, const char *ns, const char *name)
-{
-	const struct agent *a = arg;
-	if (agent_rpc(a))
-		agent_tell_ended(agent_rpc(a), ns, name);
-}
-
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void agent_shut(struct agent *a)
 {
-	if (pipeline_devices_are_on(a->pipeline))
-		pipeline_devices_off(a->pipeline);
+	if (pipeline_devices_are_on(a->link.pipeline))
+		pipeline_devices_off(a->link.pipeline);
 	while (a->connections)
 		connection_free(a->connections, "it is no longer configured");
 	a->listener = listener_free(a->listener);
@@ -346,11 +311,11 @@ static char *agent_key(const struct conf_core *core)
 static int open_socket(struct agent *a, const struct conf_core *core, struct err *err)
 {
 	const char *path = core->agent.socket, *user = core->agent.user;
-	const struct device_source source = {.ask_pod = ask_pod,
-					     .ask_all = ask_all,
-					     .pod_ended = pod_ended,
+	const struct device_source source = {.ask_pod = agent_ask_pod,
+					     .ask_all = agent_ask_all,
+					     .pod_ended = agent_tell_ended,
 					     .claims = core->agent.resource_slices,
-					     .arg = a};
+					     .arg = &a->link};
 	const struct listener_config config = {.what = "agent socket",
 					       .path = path,
 					       .mode = SOCKET_MODE,
@@ -358,14 +323,15 @@ static int open_socket(struct agent *a, const struct conf_core *core, struct err
 					       .arg = a};
 	free(a->key);
 	a->key = agent_key(core);
-	if (!a->key || (core->agent.pod_resource_api && pipeline_devices_on(a->pipeline, &source)))
+	if (!a->key ||
+	    (core->agent.pod_resource_api && pipeline_devices_on(a->link.pipeline, &source)))
 		return err_errno(err, -ENOMEM, "agent socket %s", path);
 	if (find_user(user) == NO_UID)
 		log_notice("user %s (agent.user) does not exist yet: only root can be the agent",
 			   user);
 	int r = listener_new(a->loop, &config, &a->listener, err);
 	if (r && core->agent.pod_resource_api)
-		pipeline_devices_reachable(a->pipeline, false, err->text);
+		pipeline_devices_reachable(a->link.pipeline, false, err->text);
 	if (!r)
 		log_info("agent socket: %s", path);
 	return r;
@@ -375,15 +341,15 @@ int agent_configure(struct agent *a, const struct conf_core *core, struct err *e
 {
 	bool devices = core->agent.pod_resource_api;
 	if (!core->agent.cluster)
-		pipeline_node_take(a->pipeline, NULL, NULL);
+		pipeline_node_take(a->link.pipeline, NULL, NULL);
 	if (!devices && !core->agent.pods) {
-		if (a->listener || pipeline_devices_are_on(a->pipeline))
+		if (a->listener || pipeline_devices_are_on(a->link.pipeline))
 			agent_shut(a);
 		return 0;
 	}
 	_free_ char *key = agent_key(core);
 	if (a->listener && key && str_eq(a->key, key) &&
-	    devices == pipeline_devices_are_on(a->pipeline)) {
+	    devices == pipeline_devices_are_on(a->link.pipeline)) {
 		set_publishing(a);
 		return 0;
 	}
@@ -397,7 +363,7 @@ int agent_new(struct loop *loop, struct pipeline *pipeline, struct agent **ret, 
 	if (!a)
 		return err_errno(err, -ENOMEM, "agent");
 	a->loop = loop;
-	a->pipeline = pipeline;
+	a->link.pipeline = pipeline;
 	a->turned_away = (struct log_limit)LOG_LIMIT(5, 10000);
 	a->publisher = publisher_new(loop, pipeline);
 	a->teller = teller_new(loop, pipeline);

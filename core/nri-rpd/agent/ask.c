@@ -156,16 +156,18 @@ static Agent__PodRequest pod_request(const char *ns, const char *name)
 	return msg;
 }
 
-int agent_ask_pod(struct pipeline *p, struct rpc *rpc, rp_pod pod, const char *ns, const char *name)
+int agent_ask_pod(void *link, rp_pod pod, const char *ns, const char *name)
 {
 	Agent__PodRequest msg = pod_request(ns, name);
-	return agent_call(p, rpc, pod, "GetPod", &msg.base, AGENT_GET_MS + MARGIN_MS, on_pod);
+	return agent_call(link, pod, "GetPod", &msg.base, AGENT_GET_MS + MARGIN_MS, on_pod);
 }
 
-int agent_ask_all(struct pipeline *p, struct rpc *rpc)
+int agent_ask_all(void *link)
 {
-	return rpc_call(rpc, AGENT_SERVICE, "ListPods", NULL, AGENT_LIST_MS + MARGIN_MS, on_list,
-			p);
+	const struct agent_link *l = link;
+	return l->rpc ? rpc_call(l->rpc, AGENT_SERVICE, "ListPods", NULL, AGENT_LIST_MS + MARGIN_MS,
+				 on_list, l->pipeline)
+		      : -ENOTCONN;
 }
 
 static void on_evicted(const struct rpc_result *result, void *arg)
@@ -185,19 +187,22 @@ static void on_evicted(const struct rpc_result *result, void *arg)
 	free(q);
 }
 
-int agent_ask_evict(struct pipeline *p, struct rpc *rpc, const struct pod *pod, int64_t grace_s)
+int agent_ask_evict(void *link, const struct pod *pod, int64_t grace_s)
 {
 	Agent__EvictRequest msg = AGENT__EVICT_REQUEST__INIT;
 	msg.namespace_ = pod->ns;
 	msg.name = pod->name;
 	msg.uid = pod->uid;
 	msg.grace_s = grace_s;
-	return agent_call(p, rpc, pod->handle, "Evict", &msg.base, AGENT_EVICT_TIMEOUT_MS,
+	return agent_call(link, pod->handle, "Evict", &msg.base, AGENT_EVICT_TIMEOUT_MS,
 			  on_evicted);
 }
 
-void agent_tell_ended(struct rpc *rpc, const char *ns, const char *name)
+void agent_tell_ended(void *link, const char *ns, const char *name)
 {
+	const struct agent_link *l = link;
 	Agent__PodRequest msg = pod_request(ns, name);
-	(void)rpc_call(rpc, AGENT_SERVICE, "ForgetPod", &msg.base, AGENT_GET_MS, NULL, NULL);
+	if (l->rpc)
+		(void)rpc_call(l->rpc, AGENT_SERVICE, "ForgetPod", &msg.base, AGENT_GET_MS, NULL,
+			       NULL);
 }

@@ -7,14 +7,14 @@
 
 #include "core/lib/wire/agent_protocol.h"
 
-int agent_call(struct pipeline *p, struct rpc *rpc, uint64_t id, const char *method,
+int agent_call(const struct agent_link *l, uint64_t id, const char *method,
 	       const ProtobufCMessage *m, uint32_t timeout_ms, rpc_done done)
 {
-	struct agent_call *call = malloc(sizeof *call);
+	struct agent_call *call = l->rpc ? malloc(sizeof *call) : NULL;
 	if (!call)
-		return -ENOMEM;
-	*call = (struct agent_call){p, id};
-	int r = rpc_call(rpc, AGENT_SERVICE, method, m, timeout_ms, done, call);
+		return l->rpc ? -ENOMEM : -ENOTCONN;
+	*call = (struct agent_call){l->pipeline, id};
+	int r = rpc_call(l->rpc, AGENT_SERVICE, method, m, timeout_ms, done, call);
 	if (r)
 		free(call);
 	return r;

@@ -7,14 +7,20 @@
 #include "core/lib/wire/rpc.h"
 #include "core/nri-rpd/pipeline/pipeline.h"
 
+/* The registered agent, the argument of requests to it. */
+struct agent_link {
+	struct pipeline *pipeline;
+	struct rpc *rpc; /* NULL: no agent is registered */
+};
+
 /* A call of the agent. */
 struct agent_call {
 	struct pipeline *pipeline;
 	uint64_t id; /* object of the call: handle of a pod, or serial number of a question */
 };
 /* Calls a method of the agent. 0: `done` is called later, once, with a struct agent_call as its
- * argument, which it frees. */
-int agent_call(struct pipeline *p, struct rpc *rpc, uint64_t id, const char *method,
+ * argument, which it frees. -ENOTCONN: no agent is registered. */
+int agent_call(const struct agent_link *l, uint64_t id, const char *method,
 	       const ProtobufCMessage *m, uint32_t timeout_ms, rpc_done done);
 /* Returns the reason why a call has failed; `decoded`: result of decoding the reply. */
 const char *agent_call_error(const struct rpc_result *result, int decoded);

@@ -126,11 +126,13 @@ static void on_checked(const struct rpc_result *result, void *arg)
 	pipeline_claim_checked(arg);
 }
 
-int agent_ask_claim(struct pipeline *p, struct rpc *rpc, const struct ctr *claim)
+int agent_ask_claim(void *link, const struct ctr *claim)
 {
+	const struct agent_link *l = link;
 	Agent__Claim m;
 	claims_fill(claim, &m);
-	return rpc_call(rpc, AGENT_SERVICE, "CheckClaim", &m.base, AGENT_CLAIM_MS, on_checked, p);
+	return rpc_call(l->rpc, AGENT_SERVICE, "CheckClaim", &m.base, AGENT_CLAIM_MS, on_checked,
+			l->pipeline);
 }
 
 void agent_serve_prepare_claim(struct pipeline *p, struct rpc_request *req)

@@ -10,9 +10,9 @@ void agent_serve_prepare_claim(struct pipeline *p, struct rpc_request *req);
 void agent_serve_release_claim(struct pipeline *p, struct rpc_request *req);
 void agent_serve_list_claims(struct pipeline *p, struct rpc_request *req);
 
-/* Asks the agent for the pods that may use a claim. Returns 0: pipeline_claim_checked() is called
- * later. */
-int agent_ask_claim(struct pipeline *p, struct rpc *rpc, const struct ctr *claim);
+/* Asks the agent (struct agent_link) for the pods that may use a claim. Returns 0:
+ * pipeline_claim_checked() is called later. */
+int agent_ask_claim(void *link, const struct ctr *claim);
 
 /* Decodes a claim, for tests as well, into the arena. -EBADMSG: not decodable; -EINVAL: a value is
  * out of range; -ENOMEM. */

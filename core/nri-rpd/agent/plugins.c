@@ -232,7 +232,7 @@ static void put_wanted(struct pb_builder *b, const struct plugin_wanted *w, Agen
 		put_hint(b, w, to);
 }
 
-static int plugins_ask(const struct plugin_link *l, const struct plugin_question *q,
+static int plugins_ask(const struct agent_link *l, const struct plugin_question *q,
 		       const char *method, rpc_done done)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
@@ -254,7 +254,7 @@ static int plugins_ask(const struct plugin_link *l, const struct plugin_question
 	m.qos = (char *)(uintptr_t)q->qos;
 	/* Leave time for the request to reach the agent and for the answer to return. */
 	m.timeout_ms = q->timeout_ms > 2 * MARGIN_MS ? q->timeout_ms - MARGIN_MS : q->timeout_ms;
-	return agent_call(l->pipeline, l->rpc, q->serial, method, &m.base, q->timeout_ms, done);
+	return agent_call(l, q->serial, method, &m.base, q->timeout_ms, done);
 }
 
 static int ask_hints(void *arg, const struct plugin_question *q)
@@ -274,16 +274,15 @@ static int ask_pre_start(void *arg, const struct plugin_question *q)
 
 static void tell_removed(void *arg, const char *uid)
 {
-	const struct plugin_link *l = arg;
+	const struct agent_link *l = arg;
 	Agent__PluginRemoveRequest m = AGENT__PLUGIN_REMOVE_REQUEST__INIT;
 	m.uid = (char *)(uintptr_t)uid;
 	(void)rpc_call(l->rpc, AGENT_SERVICE, "PluginRemove", &m.base, REMOVE_MS, NULL, NULL);
 }
 
-void agent_ask_plugins(struct plugin_link *l, struct pipeline *p, struct rpc *rpc)
+void agent_ask_plugins(struct agent_link *l, bool on)
 {
 	const struct plugin_source source = {ask_hints, ask_allocate, ask_pre_start, tell_removed,
 					     l};
-	*l = (struct plugin_link){p, rpc};
-	pipeline_plugins_source(p, rpc ? &source : NULL);
+	pipeline_plugins_source(l->pipeline, on ? &source : NULL);
 }

@@ -2,8 +2,7 @@
 /* Resource plugins behind the agent: the agent's reports about them, and requests to them. */
 #pragma once
 
-#include "core/nri-rpd/pipeline/pipeline.h"
-#include "core/lib/wire/rpc.h"
+#include "core/nri-rpd/agent/call.h"
 
 struct arena;
 struct plugin_hints;
@@ -11,13 +10,9 @@ struct plugin_hints;
 /* Serves AgentHost.SetPlugins and CheckPods. Both end req. */
 void agent_serve_plugins(struct pipeline *p, struct rpc_request *req);
 void agent_serve_check_pods(struct pipeline *p, struct rpc_request *req);
-/* Connection over which plugins are called; NULL: plugins are not available. `rpc` has to live
- * until it is replaced. */
-struct plugin_link {
-	struct pipeline *pipeline;
-	struct rpc *rpc;
-};
-void agent_ask_plugins(struct plugin_link *l, struct pipeline *p, struct rpc *rpc);
+/* Makes the plugins behind the registered agent available or unavailable. The link has to live
+ * until then. */
+void agent_ask_plugins(struct agent_link *l, bool on);
 
 /* Decodes the answer of PluginHints into the arena, for tests as well. -EBADMSG: malformed; -E2BIG;
  * -ENOMEM. */
