@@ -45,6 +45,18 @@ void json_kbool(struct json *j, const char *key, bool v);
 			  JSON_2, JSON_1, 0)                                                       \
 		(j, s, __VA_ARGS__);                                                               \
 	} while (0)
+/* Writes a list of objects with such members. `item`: a pointer to the item number i: JSON_LIST(j,
+ * "costs", zone->costs[i], zone->n_costs, name, value). */
+#define JSON_LIST(j, key, item, n, ...)                                                            \
+	do {                                                                                       \
+		json_karr(j, key);                                                                 \
+		for (size_t i = 0; i < (n); i++) {                                                 \
+			json_obj(j);                                                               \
+			JSON_MEMBERS(j, item, __VA_ARGS__);                                        \
+			json_end_obj(j);                                                           \
+		}                                                                                  \
+		json_end_arr(j);                                                                   \
+	} while (0)
 #define JSON_PICK(a, b, c, d, e, f, g, h, i, pick, ...) pick
 #define JSON_1(j, s, m)                                                                            \
 	_Generic((s)->m,                                                                           \

@@ -86,6 +86,15 @@ bool matches(const char *pattern, const char *name)
 	return strpbrk(pattern, "*?[") ? str_glob(pattern, name) : strstr(name, pattern) != NULL;
 }
 
+void put_bits(struct json *j, const char *key, uint32_t bits, const struct bit_name *list, size_t n)
+{
+	json_karr(j, key);
+	for (size_t i = 0; i < n; i++)
+		if (bits & list[i].bit)
+			json_str(j, list[i].name);
+	json_end_arr(j);
+}
+
 void put_lines(struct json *j, const char *key, const char *lines)
 {
 	put_told(j, key, lines, 0);

@@ -19,6 +19,14 @@ const char *told(const char *text, uint32_t flags);
 void put_lines(struct json *j, const char *key, const char *lines); /* list; empty for NULL */
 /* Does so, each line in the form that the flags permit. */
 void put_told(struct json *j, const char *key, const char *lines, uint32_t flags);
+/* Writes the names of the bits that are set, as a list: PUT_BITS(j, "kinds", kinds, names). */
+struct bit_name {
+	uint32_t bit;
+	const char *name;
+};
+void put_bits(struct json *j, const char *key, uint32_t bits, const struct bit_name *list,
+	      size_t n);
+#define PUT_BITS(j, key, bits, list) put_bits(j, key, bits, list, sizeof(list) / sizeof(list)[0])
 const char *state_name(uint32_t state);
 
 /* Returns true if `name` matches the pattern: a glob if it has wildcards, else a substring. NULL

@@ -89,10 +89,7 @@ static void put_needs(struct json *j, const char *key, const struct needs *n)
 
 static void put_flags(struct json *j, uint32_t flags)
 {
-	static const struct {
-		uint32_t bit;
-		const char *name;
-	} names[] = {
+	static const struct bit_name names[] = {
 		{RP_CTR_ESTIMATED_MEM, "memory-estimated"},
 		{RP_CTR_EXACT_NEEDS, "exact-needs"},
 		{RP_CTR_POD_RESOURCES, "pod-resources"},
@@ -101,11 +98,7 @@ static void put_flags(struct json *j, uint32_t flags)
 		{RP_CTR_INIT, "init"},
 		{RP_CTR_RESTORED, "restored"},
 	};
-	json_karr(j, "flags");
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (flags & names[i].bit)
-			json_str(j, names[i].name);
-	json_end_arr(j);
+	PUT_BITS(j, "flags", flags, names);
 }
 
 /* Finds CPUs that several live containers may use. */

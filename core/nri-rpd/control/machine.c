@@ -28,27 +28,10 @@ static void put_zone(struct json *j, const Agent__Zone *zone)
 {
 	json_obj(j);
 	JSON_MEMBERS(j, zone, name, type, parent);
-	json_karr(j, "resources");
-	for (size_t i = 0; i < zone->n_resources; i++) {
-		json_obj(j);
-		JSON_MEMBERS(j, zone->resources[i], name, capacity, allocatable, available);
-		json_end_obj(j);
-	}
-	json_end_arr(j);
-	json_karr(j, "attributes");
-	for (size_t i = 0; i < zone->n_attributes; i++) {
-		json_obj(j);
-		JSON_MEMBERS(j, zone->attributes[i], name, value);
-		json_end_obj(j);
-	}
-	json_end_arr(j);
-	json_karr(j, "costs");
-	for (size_t i = 0; i < zone->n_costs; i++) {
-		json_obj(j);
-		JSON_MEMBERS(j, zone->costs[i], name, value);
-		json_end_obj(j);
-	}
-	json_end_arr(j);
+	JSON_LIST(j, "resources", zone->resources[i], zone->n_resources, name, capacity,
+		  allocatable, available);
+	JSON_LIST(j, "attributes", zone->attributes[i], zone->n_attributes, name, value);
+	JSON_LIST(j, "costs", zone->costs[i], zone->n_costs, name, value);
 	json_end_obj(j);
 }
 

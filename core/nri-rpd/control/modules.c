@@ -46,17 +46,10 @@ static bool mark_in_use(struct listing *l, const struct module *m)
 
 static void put_kinds(struct json *j, uint32_t kinds)
 {
-	static const struct {
-		uint32_t bit;
-		const char *name;
-	} names[] = {{RP_KIND_POLICY, "policy"},
-		     {RP_KIND_CONTROLLER, "controller"},
-		     {RP_KIND_CALCULATOR, "calculator"}};
-	json_karr(j, "kinds");
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (kinds & names[i].bit)
-			json_str(j, names[i].name);
-	json_end_arr(j);
+	static const struct bit_name names[] = {{RP_KIND_POLICY, "policy"},
+						{RP_KIND_CONTROLLER, "controller"},
+						{RP_KIND_CALCULATOR, "calculator"}};
+	PUT_BITS(j, "kinds", kinds, names);
 }
 
 static const char *stale_name(int stale)

@@ -214,13 +214,7 @@ static void put_node_object(struct json *j, const struct node_object *node)
 	JSON_MEMBERS(j, node, name, uid, unschedulable);
 	put_pairs(j, "labels", node->labels, node->n_labels);
 	put_pairs(j, "annotations", node->annotations, node->n_annotations);
-	json_karr(j, "taints");
-	for (uint32_t i = 0; i < node->n_taints; i++) {
-		json_obj(j);
-		JSON_MEMBERS(j, &node->taints[i], key, value, effect);
-		json_end_obj(j);
-	}
-	json_end_arr(j);
+	JSON_LIST(j, "taints", &node->taints[i], node->n_taints, key, value, effect);
 	put_node_amounts(j, "capacity", node->capacity, node->n_capacity);
 	put_node_amounts(j, "allocatable", node->allocatable, node->n_allocatable);
 	json_end_obj(j);

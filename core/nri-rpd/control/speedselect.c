@@ -27,13 +27,7 @@ void put_extended(struct json *j, struct pipeline *p)
 	for (size_t i = 0; i < m.n_owned; i++)
 		json_str(j, m.owned[i]);
 	json_end_arr(j);
-	json_karr(j, "resources");
-	for (size_t i = 0; i < m.n_extended; i++) {
-		json_obj(j);
-		JSON_MEMBERS(j, m.extended[i], name, amount);
-		json_end_obj(j);
-	}
-	json_end_arr(j);
+	JSON_LIST(j, "resources", m.extended[i], m.n_extended, name, amount);
 	json_end_obj(j);
 }
 
@@ -41,15 +35,9 @@ void put_extended(struct json *j, struct pipeline *p)
 
 static void put_features(struct json *j, const char *key, uint32_t features)
 {
-	static const struct {
-		uint32_t bit;
-		const char *name;
-	} names[] = {{RP_SST_CP, "SST-CP"}, {RP_SST_TF, "SST-TF"}, {RP_SST_BF, "SST-BF"}};
-	json_karr(j, key);
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (features & names[i].bit)
-			json_str(j, names[i].name);
-	json_end_arr(j);
+	static const struct bit_name names[] = {
+		{RP_SST_CP, "SST-CP"}, {RP_SST_TF, "SST-TF"}, {RP_SST_BF, "SST-BF"}};
+	PUT_BITS(j, key, features, names);
 }
 
 static void put_classes(struct json *j, const struct rp_sst_punit *now)
