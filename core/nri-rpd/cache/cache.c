@@ -351,16 +351,8 @@ static int check_pod(const struct pod_desc *d, struct err *err)
 	if (!*d->id)
 		return err_set(err, -EINVAL, "the runtime sent a pod without an id");
 	int r = check_text("pod id", d->id, CACHE_ID_MAX, err);
-	if (!r)
-		r = check_text("pod name", d->name, CACHE_ID_MAX, err);
-	if (!r)
-		r = check_text("pod uid", d->uid, CACHE_ID_MAX, err);
-	if (!r)
-		r = check_text("pod namespace", d->ns, CACHE_ID_MAX, err);
-	if (!r)
-		r = check_text("runtime handler", d->runtime_handler, CACHE_ID_MAX, err);
-	if (!r)
-		r = check_text("cgroup parent", d->cgroup_parent, CACHE_PATH_MAX, err);
+#define CHECK_TEXT(member, what, max) r = r ? r : check_text(what, d->member, max, err);
+	POD_TEXTS(CHECK_TEXT)
 	return r;
 }
 
@@ -420,15 +412,9 @@ static int fill_pod(const struct cache *c, struct pod *pod, const struct pod_des
 	fill_sums(pod, d->sums);
 	if (!*d->name && pod->name && *pod->name)
 		return 0; /* containerd reports only an id after the end of a sandbox */
-	int r = put_text(&pod->name, d->name, &changed);
-	if (!r)
-		r = put_text(&pod->uid, d->uid, &changed);
-	if (!r)
-		r = put_text(&pod->ns, d->ns, &changed);
-	if (!r)
-		r = put_text(&pod->runtime_handler, d->runtime_handler, &changed);
-	if (!r)
-		r = put_text(&pod->cgroup_parent, d->cgroup_parent, &changed);
+	int r = 0;
+#define PUT_TEXT(member, what, max) r = r ? r : put_text(&pod->member, d->member, &changed);
+	POD_TEXTS(PUT_TEXT)
 	if (!r)
 		r = put_kvs(&pod->labels, d->labels, d->n_labels, &changed);
 	if (!r)
@@ -445,11 +431,8 @@ static int fill_pod(const struct cache *c, struct pod *pod, const struct pod_des
 static void free_pod(struct pod *pod)
 {
 	free(pod->id);
-	free(pod->name);
-	free(pod->uid);
-	free(pod->ns);
-	free(pod->runtime_handler);
-	free(pod->cgroup_parent);
+#define FREE_TEXT(member, what, max) free(pod->member);
+	POD_TEXTS(FREE_TEXT)
 	blob_unref(pod->private_data);
 	blob_unref(pod->grants);
 	kvs_fini(&pod->labels);

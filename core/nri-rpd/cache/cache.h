@@ -180,6 +180,15 @@ static inline const struct blob *decision_blockio(const struct decision *d)
 	return d->blockio_adjusted ? d->blockio_adjusted : d->blockio_class;
 }
 
+/* Rows of the texts that describe a pod, besides its id: member, words for messages, largest
+ * size. */
+#define POD_TEXTS(ROW)                                                                             \
+	ROW(name, "pod name", CACHE_ID_MAX)                                                        \
+	ROW(uid, "pod uid", CACHE_ID_MAX)                                                          \
+	ROW(ns, "pod namespace", CACHE_ID_MAX)                                                     \
+	ROW(runtime_handler, "runtime handler", CACHE_ID_MAX)                                      \
+	ROW(cgroup_parent, "cgroup parent", CACHE_PATH_MAX)
+
 struct pod {
 	rp_pod handle;
 	char *id, *name, *uid, *ns, *runtime_handler, *cgroup_parent;

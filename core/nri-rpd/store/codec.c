@@ -91,11 +91,8 @@ void record_of_pod(struct record *r, const struct pod *pod, const char *policy)
 	RpStore__Pod *m = &r->u.pod;
 	rp_store__pod__init(m);
 	m->id = codec_text(pod->id);
-	m->name = codec_text(pod->name);
-	m->uid = codec_text(pod->uid);
-	m->ns = codec_text(pod->ns);
-	m->runtime_handler = codec_text(pod->runtime_handler);
-	m->cgroup_parent = codec_text(pod->cgroup_parent);
+#define ENCODE_TEXT(member, what, max) m->member = codec_text(pod->member);
+	POD_TEXTS(ENCODE_TEXT)
 	m->has_labels = pod->labels.n != 0;
 	m->labels = kvs_bytes(&pod->labels);
 	m->has_annotations = pod->annotations.n != 0;
@@ -381,12 +378,9 @@ int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct s
 	if (!m)
 		return -EINVAL;
 	struct stored_pod p = {.stopped = m->stopped, .policy = codec_text(m->policy)};
-	p.desc = (struct pod_desc){.id = m->id,
-				   .name = m->name,
-				   .uid = m->uid,
-				   .ns = m->ns,
-				   .runtime_handler = m->runtime_handler,
-				   .cgroup_parent = m->cgroup_parent};
+	p.desc.id = m->id;
+#define DECODE_TEXT(member, what, max) p.desc.member = m->member;
+	POD_TEXTS(DECODE_TEXT)
 	check_id(&c, "pod id", m->id);
 	check_text(&c, "pod name", m->name, CACHE_ID_MAX);
 	check_text(&c, "pod uid", m->uid, CACHE_ID_MAX);
