@@ -58,6 +58,7 @@ struct agent {
 	struct agent_link link; /* to the registered agent */
 	struct listener *listener; /* listens for agents; NULL: the configuration needs no agent */
 	char *key; /* settings that the open socket has (agent_key); NULL: none */
+	char *user; /* user that may be the agent */
 	struct connection *connections;
 	unsigned n_connections;
 	struct connection *registered;
@@ -90,16 +91,15 @@ static const struct conf_core *agent_core(const struct agent *a)
 
 static int agent_admit(const struct agent *a, int fd, struct err *err)
 {
-	const char *user = agent_core(a)->agent.user;
 	struct ucred peer;
 	int r = wire_peer(fd, &peer);
 	if (r)
 		return err_errno(err, r, "refused a connection: its user cannot be determined");
-	if (peer.uid != 0 && peer.uid != geteuid() && peer.uid != find_user(user))
+	if (peer.uid != 0 && peer.uid != geteuid() && peer.uid != find_user(a->user))
 		return err_set(err, -EPERM,
 			       "refused process %d of user %u: only root and %s (agent.user) may "
 			       "be the agent",
-			       peer.pid, peer.uid, user);
+			       peer.pid, peer.uid, a->user);
 	if (a->n_connections >= CONNECTIONS_MAX)
 		return err_set(err, -EBUSY, "refused a connection: %u are open", a->n_connections);
 	return 0;
@@ -322,8 +322,10 @@ static int open_socket(struct agent *a, const struct conf_core *core, struct err
 					       .accepted = on_connection,
 					       .arg = a};
 	free(a->key);
+	free(a->user);
 	a->key = agent_key(core);
-	if (!a->key ||
+	a->user = strdup(user);
+	if (!a->key || !a->user ||
 	    (core->agent.pod_resource_api && pipeline_devices_on(a->link.pipeline, &source)))
 		return err_errno(err, -ENOMEM, "agent socket %s", path);
 	if (find_user(user) == NO_UID)
@@ -400,6 +402,7 @@ struct agent *agent_free(struct agent *a)
 	publisher_free(a->publisher);
 	teller_free(a->teller);
 	free(a->key);
+	free(a->user);
 	free(a);
 	return NULL;
 }
