@@ -121,41 +121,27 @@ __attribute__((format(printf, 2, 3))) static void job_fail(struct job *j, const 
 	job_end(j);
 }
 
-/* Describes a device of the claim in the answer. Returns NULL without memory. */
-static Dra__PreparedDevice *job_describe_one(const struct job *j, const struct prepared *p)
-{
-	struct arena *a = j->batch->arena;
-	Dra__PreparedDevice *d = arena_zero(a, Dra__PreparedDevice);
-	char **names = arena_array(a, 1, sizeof *names), **ids = arena_array(a, 1, sizeof *ids);
-	if (!d || !names || !ids)
-		return NULL;
-	dra__prepared_device__init(d);
-	names[0] = arena_strdup(a, p->request);
-	ids[0] = arena_printf(a, CDI_KIND "=%s", j->uid);
-	d->request_names = names;
-	d->cdi_device_ids = ids;
-	d->n_request_names = d->n_cdi_device_ids = 1;
-	d->pool_name = arena_strdup(a, j->work->config.pool);
-	d->device_name = arena_strdup(a, p->device);
-	if (p->share_id)
-		d->share_id = arena_strdup(a, p->share_id);
-	return names[0] && ids[0] && d->pool_name && d->device_name && d->share_id ? d : NULL;
-}
-
 /* Describes the claim's devices in the answer. Returns false without memory. */
 static bool job_describe(const struct job *j)
 {
-	Dra__PreparedDevice **devices = arena_array(j->batch->arena, j->n_results, sizeof *devices);
-	bool made = devices != NULL;
-	for (uint32_t i = 0; made && i < j->n_results; i++) {
-		devices[i] = job_describe_one(j, &j->results[i]);
-		made = devices[i] != NULL;
+	struct arena *a = j->batch->arena;
+	for (uint32_t i = 0; i < j->n_results; i++) {
+		const struct prepared *p = &j->results[i];
+		Dra__PreparedDevice *d = PB_ADD(a, j->prepared, devices, dra__prepared_device);
+		if (!d)
+			break;
+		(void)pb_build_item(a, arena_strdup(a, p->request), &d->request_names,
+				    &d->n_request_names);
+		(void)pb_build_item(a, arena_printf(a, CDI_KIND "=%s", j->uid), &d->cdi_device_ids,
+				    &d->n_cdi_device_ids);
+		d->pool_name = arena_strdup(a, j->work->config.pool);
+		d->device_name = arena_strdup(a, p->device);
+		if (p->share_id)
+			d->share_id = arena_strdup(a, p->share_id);
 	}
-	if (made) {
-		j->prepared->devices = devices;
-		j->prepared->n_devices = j->n_results;
-	}
-	return made;
+	if (arena_failed(a))
+		j->prepared->n_devices = 0;
+	return !arena_failed(a);
 }
 
 /* ---- release --------------------------------------------------------------------------------- */
@@ -350,18 +336,14 @@ static void work_end_comparison(struct claim_work *w, const char *uid)
 
 static int batch_add(struct claim_work *w, struct batch *b, const Dra__Claim *claim)
 {
-	Dra__PreparedEntry *p = arena_zero(b->arena, Dra__PreparedEntry);
-	Dra__UnpreparedEntry *u = arena_zero(b->arena, Dra__UnpreparedEntry);
-	Dra__Prepared *prepared = arena_zero(b->arena, Dra__Prepared);
-	Dra__Unprepared *unprepared = arena_zero(b->arena, Dra__Unprepared);
+	Dra__PreparedEntry *p = pb_build(b->arena, &dra__prepared_entry__descriptor);
+	Dra__UnpreparedEntry *u = pb_build(b->arena, &dra__unprepared_entry__descriptor);
+	Dra__Prepared *prepared = pb_build(b->arena, &dra__prepared__descriptor);
+	Dra__Unprepared *unprepared = pb_build(b->arena, &dra__unprepared__descriptor);
 	char *uid = arena_strdup(b->arena, claim->uid);
 	static char invalid[] = "its namespace, name or UID is not valid";
 	if (!p || !u || !prepared || !unprepared || !uid)
 		return -ENOMEM;
-	dra__prepared_entry__init(p);
-	dra__unprepared_entry__init(u);
-	dra__prepared__init(prepared);
-	dra__unprepared__init(unprepared);
 	p->key = u->key = uid;
 	p->value = prepared;
 	u->value = unprepared;

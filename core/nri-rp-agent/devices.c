@@ -81,15 +81,14 @@ static int add_entry(struct groups *g, const Podresources__ContainerDevices *d, 
 	return 0;
 }
 
-static int list_nodes(struct arena *a, struct group *g)
+static void list_nodes(struct arena *a, struct group *g)
 {
 	struct rp_ids nodes = rp_ids_of(&g->nodes);
 	g->devices.nodes = arena_array(a, rp_ids_count(nodes), sizeof *g->devices.nodes);
 	if (!g->devices.nodes)
-		return -ENOMEM;
+		return;
 	RP_IDS_EACH (node, nodes)
 		g->devices.nodes[g->devices.n_nodes++] = node;
-	return 0;
 }
 
 /* ---- devices of claims ----------------------------------------------------------------------- */
@@ -103,33 +102,19 @@ static int add_claim(struct arena *a, const Podresources__DynamicResource *claim
 		if (!good_name(claim->claim_name) || !good_name(from->driver_name) ||
 		    !good_name(from->pool_name) || !good_name(from->device_name))
 			continue;
-		Agent__ClaimDevice *d = arena_zero(a, Agent__ClaimDevice);
-		if (!d)
-			return -ENOMEM;
 		if (to->n_claims == AGENT_CLAIM_DEVICES_MAX)
 			return err_set(err, -E2BIG,
 				       "a container with more than %u devices of claims",
 				       AGENT_CLAIM_DEVICES_MAX);
-		agent__claim_device__init(d);
+		Agent__ClaimDevice *d = PB_ADD(a, to, claims, agent__claim_device);
+		if (!d)
+			break;
 		d->claim = claim->claim_name;
 		d->driver = from->driver_name;
 		d->pool = from->pool_name;
 		d->device = from->device_name;
-		to->claims[to->n_claims++] = d;
 	}
 	return 0;
-}
-
-static int read_claims(struct arena *a, const Podresources__ContainerResources *c,
-		       Agent__ContainerDevices *to, struct err *err)
-{
-	if (!c->n_dynamic_resources)
-		return 0;
-	to->claims = arena_array(a, AGENT_CLAIM_DEVICES_MAX, sizeof(Agent__ClaimDevice *));
-	int r = to->claims ? 0 : -ENOMEM;
-	for (size_t i = 0; !r && i < c->n_dynamic_resources; i++)
-		r = add_claim(a, c->dynamic_resources[i], to, err);
-	return r;
 }
 
 /* ---- containers and pods --------------------------------------------------------------------- */
@@ -140,9 +125,9 @@ static int read_container(struct arena *a, const Podresources__ContainerResource
 {
 	size_t most = c->n_devices < AGENT_RESOURCES_MAX ? c->n_devices : AGENT_RESOURCES_MAX;
 	struct groups g = {arena_array(a, most + 1, sizeof *g.list), 0};
-	int r = g.list ? 0 : -ENOMEM;
+	int r = 0;
 	*ret = NULL;
-	for (size_t i = 0; !r && i < c->n_devices; i++)
+	for (size_t i = 0; g.list && !r && i < c->n_devices; i++)
 		r = add_entry(&g, c->devices[i], err);
 	if (r || (!g.n && !(claims && c->n_dynamic_resources)))
 		return r;
@@ -150,19 +135,16 @@ static int read_container(struct arena *a, const Podresources__ContainerResource
 		return err_set(err, -EBADMSG,
 			       "a container without a name, or with a name longer than %u bytes",
 			       AGENT_NAME_MAX - 1);
-	Agent__ContainerDevices *out = arena_zero(a, Agent__ContainerDevices);
-	Agent__Devices **list = arena_array(a, g.n + 1, sizeof(Agent__Devices *));
-	if (!out || !list)
-		return -ENOMEM;
-	agent__container_devices__init(out);
+	Agent__ContainerDevices *out = pb_build(a, &agent__container_devices__descriptor);
+	if (!out)
+		return 0;
 	out->name = c->name;
-	out->devices = list;
-	for (; !r && out->n_devices < g.n; out->n_devices++) {
-		r = list_nodes(a, &g.list[out->n_devices]);
-		list[out->n_devices] = &g.list[out->n_devices].devices;
+	for (uint32_t i = 0; i < g.n; i++) {
+		list_nodes(a, &g.list[i]);
+		(void)pb_build_item(a, &g.list[i].devices, &out->devices, &out->n_devices);
 	}
-	if (!r && claims)
-		r = read_claims(a, c, out, err);
+	for (size_t i = 0; claims && !r && i < c->n_dynamic_resources; i++)
+		r = add_claim(a, c->dynamic_resources[i], out, err);
 	*ret = out->n_devices || out->n_claims ? out : NULL;
 	return r;
 }
@@ -181,13 +163,12 @@ static int read_containers(struct arena *a, const Podresources__PodResources *po
 	agent__pod_devices__init(ret);
 	ret->namespace_ = pod->namespace_;
 	ret->name = pod->name;
-	ret->containers = arena_array(a, pod->n_containers + 1, sizeof(Agent__ContainerDevices *));
-	int r = ret->containers ? 0 : -ENOMEM;
+	int r = 0;
 	for (size_t i = 0; !r && i < pod->n_containers; i++) {
 		Agent__ContainerDevices *c;
 		r = read_container(a, pod->containers[i], claims, &c, err);
 		if (c)
-			ret->containers[ret->n_containers++] = c;
+			(void)pb_build_item(a, c, &ret->containers, &ret->n_containers);
 	}
 	return r;
 }
@@ -201,9 +182,9 @@ static int read_pod(struct arena *a, struct span bytes, bool claims, Agent__PodD
 		return err_set(err, -EBADMSG, "a pod that cannot be decoded (%zu bytes)",
 			       span_len(&bytes));
 	int r = read_containers(a, pod, claims, ret, err);
-	return r == -ENOMEM
-		       ? err_set(err, r, "out of memory for a pod of %zu bytes", span_len(&bytes))
-		       : r;
+	return !r && arena_failed(a) ? err_set(err, -ENOMEM, "out of memory for a pod of %zu bytes",
+					       span_len(&bytes))
+				     : r;
 }
 
 int devices_each_pod(const uint8_t *data, size_t n, bool claims,

@@ -10,8 +10,6 @@
 #include "core/lib/util/pb.h"
 #include "core/lib/util/str.h"
 
-#define MEMORY_TYPE "memory"
-
 /* ---- data of the daemon ---------------------------------------------------------------------- */
 
 static int put_cpus(struct arena *a, const char *text, int64_t **ret, size_t *ret_n,
@@ -23,7 +21,7 @@ static int put_cpus(struct arena *a, const char *text, int64_t **ret, size_t *re
 		return err_set(err, -EBADMSG, "nri-rpd sent an invalid list of CPUs");
 	int64_t *list = arena_array(a, rp_ids_count(rp_ids_of(&set)) + 1, sizeof *list);
 	if (!list)
-		return err_errno(err, -ENOMEM, "CPUs");
+		return 0;
 	RP_IDS_EACH (cpu, rp_ids_of(&set))
 		list[n++] = cpu;
 	*ret = list;
@@ -31,63 +29,58 @@ static int put_cpus(struct arena *a, const char *text, int64_t **ret, size_t *re
 	return 0;
 }
 
-/* Creates a block of memory on these nodes. */
-static Podresources__Memory *memory_new(struct arena *a, char *type, uint64_t bytes,
-					const uint32_t *nodes, size_t n)
-{
-	Podresources__Memory *m = arena_zero(a, Podresources__Memory);
-	Podresources__TopologyInfo *where = arena_zero(a, Podresources__TopologyInfo);
-	Podresources__NUMANode *list = arena_array(a, n + 1, sizeof *list);
-	if (!m || !where || !list)
-		return NULL;
-	podresources__memory__init(m);
-	podresources__topology_info__init(where);
-	m->memory_type = type;
-	m->size = bytes;
-	m->topology = where;
-	where->nodes = arena_array(a, n + 1, sizeof(Podresources__NUMANode *));
-	if (!where->nodes)
-		return NULL;
-	for (; where->n_nodes < n; where->n_nodes++) {
-		podresources__numanode__init(&list[where->n_nodes]);
-		list[where->n_nodes].id = nodes[where->n_nodes];
-		where->nodes[where->n_nodes] = &list[where->n_nodes];
-	}
-	return m;
-}
+static char memory_type[] = "memory";
 
-/* Memory blocks of a container or a pod. */
+/* Memory blocks of a container, a pod or the node. */
 struct blocks {
-	Podresources__Memory **list;
-	size_t n;
+	Podresources__Memory **memory;
+	size_t n_memory;
 };
 
-static int add_memory(struct arena *a, char *type, uint64_t bytes, const uint32_t *nodes, size_t n,
-		      struct blocks *to)
+/* Adds a block of memory on these nodes. */
+static void add_memory(struct arena *a, char *type, uint64_t bytes, const uint32_t *nodes, size_t n,
+		       struct blocks *to)
 {
-	Podresources__Memory *m = memory_new(a, type, bytes, nodes, n);
-	if (!m)
-		return -ENOMEM;
-	to->list[to->n++] = m;
-	return 0;
+	Podresources__Memory *m = PB_ADD(a, to, memory, podresources__memory);
+	if (!m || !PB_PART(a, m->topology, podresources__topology_info))
+		return;
+	m->memory_type = type;
+	m->size = bytes;
+	for (size_t i = 0; i < n; i++) {
+		Podresources__NUMANode *node =
+			PB_ADD(a, m->topology, nodes, podresources__numanode);
+		if (node)
+			node->id = nodes[i];
+	}
 }
 
-static int put_memory(struct arena *a, const Agent__ContainerAllocation *from, struct blocks *to,
-		      struct err *err)
+static void add_blocks(struct arena *a, Agent__NodeMemory *const *parts, size_t n_parts,
+		       Agent__HugePages *const *huge, size_t n_huge, struct blocks *to)
 {
-	static char memory[] = MEMORY_TYPE;
-	*to = (struct blocks){arena_array(a, from->n_parts + from->n_huge + 1, sizeof *to->list),
-			      0};
-	int r = to->list ? 0 : -ENOMEM;
-	for (size_t i = 0; !r && i < from->n_parts; i++)
-		r = add_memory(a, memory, from->parts[i]->bytes, &from->parts[i]->node, 1, to);
-	if (!r && !from->n_parts && from->memory)
-		r = add_memory(a, memory, from->memory, from->nodes, from->n_nodes, to);
-	for (size_t i = 0; !r && i < from->n_huge; i++)
-		r = add_memory(a, from->huge[i]->resource, from->huge[i]->bytes,
-			       from->huge[i]->nodes, from->huge[i]->n_nodes, to);
-	return r ? err_errno(err, r, "memory") : 0;
+	for (size_t i = 0; i < n_parts; i++)
+		add_memory(a, memory_type, parts[i]->bytes, &parts[i]->node, 1, to);
+	for (size_t i = 0; i < n_huge; i++)
+		add_memory(a, huge[i]->resource, huge[i]->bytes, huge[i]->nodes, huge[i]->n_nodes,
+			   to);
 }
+
+static struct blocks memory_of(struct arena *a, const Agent__ContainerAllocation *from)
+{
+	struct blocks to = {0};
+	if (!from->n_parts && from->memory)
+		add_memory(a, memory_type, from->memory, from->nodes, from->n_nodes, &to);
+	add_blocks(a, from->parts, from->n_parts, from->huge, from->n_huge, &to);
+	return to;
+}
+
+/* Stores the CPUs and the memory of an allocation in a container or a pod. */
+#define PUT_ALLOCATION(a, from, to, err)                                                           \
+	__extension__({                                                                            \
+		const struct blocks blocks_ = memory_of(a, from);                                  \
+		(to)->memory = blocks_.memory;                                                     \
+		(to)->n_memory = blocks_.n_memory;                                                 \
+		put_cpus(a, (from)->cpus, &(to)->cpu_ids, &(to)->n_cpu_ids, err);                  \
+	})
 
 /* ---- data of the kubelet --------------------------------------------------------------------- */
 
@@ -166,27 +159,15 @@ static int cmp_pods(const void *a, const void *b)
 	return r ? r : strcmp(x->name, y->name);
 }
 
-static Podresources__ServedPod *pod_new(struct arena *a, const Agent__PodAllocation *from)
-{
-	Podresources__ServedPod *pod = arena_zero(a, Podresources__ServedPod);
-	if (!pod)
-		return NULL;
-	podresources__served_pod__init(pod);
-	pod->name = from->name;
-	pod->namespace_ = from->namespace_;
-	return pod;
-}
-
 static Podresources__ServedContainer *container_of(struct arena *a, Podresources__ServedPod *pod,
 						   size_t n_known, char *name)
 {
 	for (size_t i = 0; i < n_known; i++)
 		if (str_eq(pod->containers[i]->name, name))
 			return pod->containers[i];
-	Podresources__ServedContainer *c = arena_zero(a, Podresources__ServedContainer);
+	Podresources__ServedContainer *c = pb_build(a, &podresources__served_container__descriptor);
 	if (!c)
 		return NULL;
-	podresources__served_container__init(c);
 	c->name = name;
 	pod->containers[pod->n_containers++] = c;
 	return c;
@@ -199,28 +180,15 @@ static int put_containers(struct arena *a, const Agent__PodAllocation *from,
 	Podresources__ServedContainer **room =
 		arena_array(a, n_known + from->n_containers + 1, sizeof *room);
 	if (!room)
-		return err_errno(err, -ENOMEM, "containers");
+		return 0;
 	if (n_known)
 		memcpy(room, pod->containers, n_known * sizeof *room);
 	pod->containers = room;
-	struct blocks blocks = {0};
-	int r = 0;
-	if (from->own) {
-		r = put_cpus(a, from->own->cpus, &pod->cpu_ids, &pod->n_cpu_ids, err);
-		r = r ? r : put_memory(a, from->own, &blocks, err);
-		pod->memory = blocks.list;
-		pod->n_memory = blocks.n;
-	}
+	int r = from->own ? PUT_ALLOCATION(a, from->own, pod, err) : 0;
 	for (size_t i = 0; !r && i < from->n_containers; i++) {
 		const Agent__ContainerAllocation *x = from->containers[i];
 		Podresources__ServedContainer *c = container_of(a, pod, n_known, x->name);
-		r = c ? put_cpus(a, x->cpus, &c->cpu_ids, &c->n_cpu_ids, err)
-		      : err_errno(err, -ENOMEM, "containers");
-		r = r ? r : put_memory(a, x, &blocks, err);
-		if (r)
-			break;
-		c->memory = blocks.list;
-		c->n_memory = blocks.n;
+		r = c ? PUT_ALLOCATION(a, x, c, err) : 0;
 	}
 	return r;
 }
@@ -232,23 +200,25 @@ static int put_pods(struct arena *a, const Agent__AllocationsResponse *from,
 {
 	size_t n_known = to->n_pod_resources;
 	Podresources__ServedPod **room = arena_array(a, n_known + from->n_pods + 1, sizeof *room);
-	int r = room ? 0 : err_errno(err, -ENOMEM, "pods");
+	int r = 0;
 	if (room && n_known) {
 		memcpy(room, to->pod_resources, n_known * sizeof *room);
 		qsort(room, n_known, sizeof *room, cmp_pods);
 	}
 	to->pod_resources = room;
 	for (size_t i = 0; !r && i < from->n_pods; i++) {
-		Podresources__ServedPod *fresh = pod_new(a, from->pods[i]);
-		if (!fresh)
-			return err_errno(err, -ENOMEM, "pods");
+		Podresources__ServedPod *fresh = pb_build(a, &podresources__served_pod__descriptor);
+		if (!room || !fresh)
+			break;
+		fresh->name = from->pods[i]->name;
+		fresh->namespace_ = from->pods[i]->namespace_;
 		Podresources__ServedPod **known =
 			n_known ? bsearch(&fresh, room, n_known, sizeof *room, cmp_pods) : NULL;
 		if (!known)
 			room[to->n_pod_resources++] = fresh;
 		r = put_containers(a, from->pods[i], known ? *known : fresh, err);
 	}
-	return r;
+	return !r && arena_failed(a) ? err_errno(err, -ENOMEM, "pods") : r;
 }
 
 int listmsg_pods(struct arena *a, const struct listmsg_bytes *daemon,
@@ -284,17 +254,9 @@ int listmsg_allocatable(struct arena *a, const struct listmsg_bytes *daemon,
 		return r;
 	ret->devices = k ? k->devices : NULL;
 	ret->n_devices = k ? k->n_devices : 0;
-	static char memory[] = MEMORY_TYPE;
-	size_t n = m->n_memory + m->n_huge;
-	ret->memory = arena_array(a, n + 1, sizeof *ret->memory);
-	for (size_t i = 0; ret->memory && i < n; i++) {
-		const Agent__HugePages *h = i < m->n_memory ? NULL : m->huge[i - m->n_memory];
-		ret->memory[i] =
-			h ? memory_new(a, h->resource, h->bytes, h->nodes, h->n_nodes)
-			  : memory_new(a, memory, m->memory[i]->bytes, &m->memory[i]->node, 1);
-		if (!ret->memory[i])
-			return err_errno(err, -ENOMEM, "memory");
-		ret->n_memory++;
-	}
-	return ret->memory ? 0 : err_errno(err, -ENOMEM, "memory");
+	struct blocks to = {0};
+	add_blocks(a, m->memory, m->n_memory, m->huge, m->n_huge, &to);
+	ret->memory = to.memory;
+	ret->n_memory = to.n_memory;
+	return arena_failed(a) ? err_errno(err, -ENOMEM, "memory") : 0;
 }

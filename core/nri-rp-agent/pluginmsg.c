@@ -128,14 +128,15 @@ static int check_about(const char *uid, const char *container, const char *resou
 	return 0;
 }
 
-static int take_hint(struct arena *a, const Resourceplugin__TopologyHint *from, Agent__Hint **ret,
+static int take_hint(struct arena *a, const Resourceplugin__TopologyHint *from, Agent__Hints *to,
 		     struct err *err)
 {
-	Agent__Hint *hint = arena_zero(a, Agent__Hint);
+	if (from->n_nodes > RP_NODES_MAX)
+		return err_set(err, -E2BIG, "a hint of %zu nodes", from->n_nodes);
+	Agent__Hint *hint = PB_ADD(a, to, hints, agent__hint);
 	uint32_t *nodes = arena_array(a, from->n_nodes + 1, sizeof *nodes);
 	if (!hint || !nodes)
 		return err_errno(err, -ENOMEM, "hints");
-	agent__hint__init(hint);
 	hint->preferred = from->preferred;
 	hint->nodes = nodes;
 	for (size_t i = 0; i < from->n_nodes; i++) {
@@ -144,7 +145,6 @@ static int take_hint(struct arena *a, const Resourceplugin__TopologyHint *from, 
 				       (unsigned long long)from->nodes[i]);
 		nodes[hint->n_nodes++] = (uint32_t)from->nodes[i];
 	}
-	*ret = hint;
 	return 0;
 }
 
@@ -162,15 +162,9 @@ static int take_hints(struct arena *a, Resourceplugin__HintsEntry *const *entrie
 		return err_set(err, -E2BIG, "%zu hints, at most %u are accepted", list->n_hints,
 			       AGENT_HINTS_MAX);
 	ret->told = true;
-	ret->hints = arena_array(a, list->n_hints, sizeof(Agent__Hint *));
-	int r = ret->hints ? 0 : err_errno(err, -ENOMEM, "hints");
-	for (size_t i = 0; !r && i < list->n_hints; i++) {
-		if (list->hints[i]->n_nodes > RP_NODES_MAX)
-			r = err_set(err, -E2BIG, "a hint of %zu nodes", list->hints[i]->n_nodes);
-		else
-			r = take_hint(a, list->hints[i], &ret->hints[ret->n_hints], err);
-		ret->n_hints += !r;
-	}
+	int r = 0;
+	for (size_t i = 0; !r && i < list->n_hints; i++)
+		r = take_hint(a, list->hints[i], ret, err);
 	return r;
 }
 
@@ -379,7 +373,6 @@ static int take_pod(struct arena *a, const Resourceplugin__PodEntry *e, const ch
 		r = err_errno(err, -ENOMEM, "allocations");
 	if (r)
 		return r;
-	agent__plugin_pod__init(ret);
 	ret->uid = e->key;
 	ret->grants.data = (uint8_t *)(uintptr_t)grants.data;
 	ret->grants.len = grants.n;
@@ -396,18 +389,15 @@ int pluginmsg_pods(struct arena *a, const struct packed *answer, const char *res
 	if (m->n_pod_resources > PODS_MAX)
 		return err_set(err, -E2BIG, "allocations of %zu pods, at most %u are accepted",
 			       m->n_pod_resources, PODS_MAX);
-	Agent__PluginPod *pods = arena_array(a, m->n_pod_resources + 1, sizeof *pods);
-	ret->pods = arena_array(a, m->n_pod_resources + 1, sizeof *ret->pods);
-	if (!pods || !ret->pods)
-		return err_errno(err, -ENOMEM, "allocations");
 	ret->resource = (char *)(uintptr_t)resource;
 	for (size_t i = 0; i < m->n_pod_resources; i++) {
 		if (!grant_name(m->pod_resources[i]->key))
 			return err_set(err, -EINVAL, "an allocation of a pod without a valid UID");
-		int r = take_pod(a, m->pod_resources[i], resource, &pods[i], err);
+		Agent__PluginPod *pod = PB_ADD(a, ret, pods, agent__plugin_pod);
+		int r = pod ? take_pod(a, m->pod_resources[i], resource, pod, err)
+			    : err_errno(err, -ENOMEM, "allocations");
 		if (r)
 			return r;
-		ret->pods[ret->n_pods++] = &pods[i];
 	}
 	return 0;
 }

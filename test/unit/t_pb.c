@@ -15,16 +15,15 @@
 static void test_lists_grow(void **state)
 {
 	_arena_ struct arena *a = arena_new(256, 0);
-	struct pb_builder b = {.arena = a};
 	Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
 	char name[16];
 	for (int64_t i = 0; i < 100; i++) {
-		Agent__Amount *amount = PB_ADD(&b, &m, extended, agent__amount);
+		Agent__Amount *amount = PB_ADD(a, &m, extended, agent__amount);
 		assert_non_null(amount);
 		(void)snprintf(name, sizeof name, "n%lld", (long long)i);
-		amount->name = pb_build_text(&b, name);
+		amount->name = pb_build_text(a, name);
 		amount->amount = i;
-		assert_non_null(pb_build_item(&b, pb_build_text(&b, NULL), &m.owned, &m.n_owned));
+		assert_non_null(pb_build_item(a, pb_build_text(a, NULL), &m.owned, &m.n_owned));
 		assert_int_equal(m.n_extended, i + 1);
 	}
 	for (int64_t i = 0; i < 100; i++) {
@@ -33,24 +32,23 @@ static void test_lists_grow(void **state)
 		assert_int_equal(m.extended[i]->amount, i);
 		assert_string_equal(m.owned[i], "");
 	}
-	assert_false(b.full);
+	assert_false(arena_failed(a));
 }
 
-/* What does not fit is left out, and the builder remembers it. */
+/* What does not fit is left out, and the arena remembers it. */
 static void test_full_arena(void **state)
 {
 	_arena_ struct arena *a = arena_new(256, 4096);
-	struct pb_builder b = {.arena = a};
 	Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
 	size_t n = 0;
-	while (n < 4096 && PB_ADD(&b, &m, extended, agent__amount))
+	while (n < 4096 && PB_ADD(a, &m, extended, agent__amount))
 		n++;
 	assert_true(n > 8 && n < 4096);
-	assert_true(b.full);
+	assert_true(arena_failed(a));
 	assert_int_equal(m.n_extended, n);
 	for (size_t i = 0; i < n; i++)
 		assert_ptr_equal(m.extended[i]->base.descriptor, &agent__amount__descriptor);
-	assert_null(pb_build_item(&b, NULL, &m.owned, &m.n_owned));
+	assert_null(pb_build_item(a, NULL, &m.owned, &m.n_owned));
 	assert_int_equal(m.n_owned, 0);
 }
 

@@ -107,7 +107,7 @@ size_t arena_held(const struct arena *a)
 
 bool arena_failed(const struct arena *a)
 {
-	return a->failed;
+	return !a || a->failed;
 }
 
 static struct block *add_block(struct arena *a, size_t need)

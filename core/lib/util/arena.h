@@ -17,8 +17,8 @@ struct arena *arena_free(struct arena *a); /* accepts NULL; returns NULL */
 void arena_reset(struct arena *a);
 size_t arena_used(const struct arena *a);
 size_t arena_held(const struct arena *a);
-/* Returns true if an allocation has returned NULL since the creation or the last reset. A function
- * that makes many copies may check this once, at its end. */
+/* Returns true if an allocation has returned NULL since the creation or the last reset, or there is
+ * no arena. A function that makes many copies may check this once, at its end. */
 bool arena_failed(const struct arena *a);
 
 /* Allocates zeroed memory, aligned for any type; NULL: the limit is exceeded or memory ran out. */

@@ -36,25 +36,22 @@ int pb_copy_list(struct arena *a, const ProtobufCMessageDescriptor *type, const 
 	return out ? 0 : -ENOMEM;
 }
 
-char *pb_build_text(struct pb_builder *b, const char *text)
+char *pb_build_text(struct arena *a, const char *text)
 {
-	char *copy = arena_strdup(b->arena, text ? text : "");
-	b->full |= !copy;
-	return copy;
+	return arena_strdup(a, text ? text : "");
 }
 
-void *pb_build_item(struct pb_builder *b, void *item, void *ret, size_t *ret_n)
+void *pb_build_item(struct arena *a, void *item, void *ret, size_t *ret_n)
 {
 	const size_t n = *ret_n;
 	void **list;
 	memcpy(&list, ret, sizeof list);
 	if (!n || (n >= LIST_FIRST && !(n & (n - 1)))) { /* capacities are powers of two */
-		void **grown = arena_array(b->arena, n ? 2 * n : LIST_FIRST, sizeof *grown);
+		void **grown = arena_array(a, n ? 2 * n : LIST_FIRST, sizeof *grown);
 		if (grown && n)
 			memcpy(grown, list, n * sizeof *grown);
 		list = grown;
 	}
-	b->full |= !item || !list;
 	if (!item || !list)
 		return NULL;
 	list[n] = item;

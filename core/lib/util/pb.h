@@ -59,38 +59,35 @@ int pb_copy_list(struct arena *a, const ProtobufCMessageDescriptor *type, const 
 	pb_copy_list(arena, &prefix##__descriptor, (from)->member, (from)->n_##member,             \
 		     &(to)->member, &(to)->n_##member)
 
-/* A message under construction in an arena. Once memory is short, `full` is set, and the message is
- * incomplete: the caller checks once, at the end. */
-struct pb_builder {
-	struct arena *arena;
-	bool full;
-};
+/*
+ * Messages under construction in an arena. Once memory is short, a message is incomplete: the
+ * caller checks arena_failed() once, at the end.
+ */
 
 /* Returns a message with its defaults; NULL: out of memory. */
-static inline void *pb_build(struct pb_builder *b, const ProtobufCMessageDescriptor *type)
+static inline void *pb_build(struct arena *a, const ProtobufCMessageDescriptor *type)
 {
-	void *message = arena_alloc(b->arena, type->sizeof_message);
+	void *message = arena_alloc(a, type->sizeof_message);
 	if (message)
 		type->message_init(message);
-	b->full |= !message;
 	return message;
 }
 /* Returns a copy of a text, in which NULL is ""; NULL: out of memory. */
-char *pb_build_text(struct pb_builder *b, const char *text);
+char *pb_build_text(struct arena *a, const char *text);
 /* Appends a pointer to a list of a message, which doubles when it is full. item NULL: there was no
  * memory for it. ret: the member of the message. Returns the pointer; NULL: out of memory. */
-void *pb_build_item(struct pb_builder *b, void *item, void *ret, size_t *ret_n);
-/* Appends a message to the member of another one: PB_ADD(b, adj, env, nri__key_value). */
-#define PB_ADD(b, to, member, prefix)                                                              \
-	pb_build_item(b, pb_build(b, &prefix##__descriptor), &(to)->member, &(to)->n_##member)
-/* Sets a member to a message with the one member `value`: PB_SET(b, cpu->quota,
+void *pb_build_item(struct arena *a, void *item, void *ret, size_t *ret_n);
+/* Appends a message to the member of another one: PB_ADD(a, adj, env, nri__key_value). */
+#define PB_ADD(a, to, member, prefix)                                                              \
+	pb_build_item(a, pb_build(a, &prefix##__descriptor), &(to)->member, &(to)->n_##member)
+/* Sets a member to a message with the one member `value`: PB_SET(a, cpu->quota,
  * nri__optional_int64, 5000). */
-#define PB_SET(b, member, prefix, v)                                                               \
+#define PB_SET(a, member, prefix, v)                                                               \
 	do {                                                                                       \
-		(member) = pb_build(b, &prefix##__descriptor);                                     \
+		(member) = pb_build(a, &prefix##__descriptor);                                     \
 		if (member)                                                                        \
 			(member)->value = (v);                                                     \
 	} while (0)
 /* Returns the message of a member, which is created on first use. NULL: out of memory. */
-#define PB_PART(b, member, prefix)                                                                 \
-	((member) ? (member) : ((member) = pb_build(b, &prefix##__descriptor)))
+#define PB_PART(a, member, prefix)                                                                 \
+	((member) ? (member) : ((member) = pb_build(a, &prefix##__descriptor)))

@@ -14,20 +14,18 @@
 #define ARENA_BLOCK (64u << 10)
 #define ARENA_MAX (64u << 20)
 
-static char *set_text(struct pb_builder *b, struct rp_ids ids)
+static char *set_text(struct arena *a, struct rp_ids ids)
 {
 	char text[RP_IDSET_TEXT_MAX];
 	(void)rp_ids_format(ids, text, sizeof text);
-	return pb_build_text(b, text);
+	return pb_build_text(a, text);
 }
 
-static void put_node_list(struct pb_builder *b, struct rp_ids nodes, uint32_t **ret, size_t *ret_n)
+static void put_node_list(struct arena *a, struct rp_ids nodes, uint32_t **ret, size_t *ret_n)
 {
-	*ret = arena_array(b->arena, rp_ids_count(nodes) + 1, sizeof **ret);
-	if (!*ret) {
-		b->full = true;
+	*ret = arena_array(a, rp_ids_count(nodes) + 1, sizeof **ret);
+	if (!*ret)
 		return;
-	}
 	RP_IDS_EACH (node, nodes)
 		(*ret)[(*ret_n)++] = node;
 }
@@ -35,7 +33,7 @@ static void put_node_list(struct pb_builder *b, struct rp_ids nodes, uint32_t **
 /* ---- allocations of containers --------------------------------------------------------------- */
 
 struct listing {
-	struct pb_builder b;
+	struct arena *arena;
 	struct pipeline *pipeline;
 	struct err *err;
 	/* memory nodes already reported for the current container */
@@ -56,7 +54,7 @@ static void on_part(void *ctx, uint32_t node, uint64_t bytes)
 			      (unsigned long long)bytes, node);
 		return;
 	}
-	Agent__NodeMemory *part = PB_ADD(&l->b, l->to, parts, agent__node_memory);
+	Agent__NodeMemory *part = PB_ADD(l->arena, l->to, parts, agent__node_memory);
 	if (!part)
 		return;
 	part->node = node;
@@ -79,19 +77,18 @@ static void put_memory(struct listing *l, int64_t bytes, struct rp_ids nodes,
 	if (bytes <= 0 || rp_ids_empty(nodes))
 		return;
 	to->memory = (uint64_t)bytes;
-	put_node_list(&l->b, nodes, &to->nodes, &to->n_nodes);
+	put_node_list(l->arena, nodes, &to->nodes, &to->n_nodes);
 }
 
-static void fill_huge(struct pb_builder *b, Agent__HugePages *m, uint64_t page, uint64_t bytes,
+static void fill_huge(struct arena *a, Agent__HugePages *m, uint64_t page, uint64_t bytes,
 		      struct rp_ids nodes)
 {
 	char text[HUGE_SIZE_TEXT];
 	if (!m)
 		return;
-	m->resource = arena_printf(b->arena, "hugepages-%s", hugepages_text(page, text));
-	b->full |= !m->resource;
+	m->resource = arena_printf(a, "hugepages-%s", hugepages_text(page, text));
 	m->bytes = bytes;
-	put_node_list(b, nodes, &m->nodes, &m->n_nodes);
+	put_node_list(a, nodes, &m->nodes, &m->n_nodes);
 }
 
 /* Lists the huge pages of a container that is pinned to memory nodes. */
@@ -99,8 +96,8 @@ static void put_huge(struct listing *l, const struct ctr *ctr, struct rp_ids nod
 		     Agent__ContainerAllocation *to)
 {
 	for (uint32_t i = 0; ctr->huge && !rp_ids_empty(nodes) && i < ctr->huge->n; i++)
-		fill_huge(&l->b, PB_ADD(&l->b, to, huge, agent__huge_pages), ctr->huge->of[i].page,
-			  ctr->huge->of[i].bytes, nodes);
+		fill_huge(l->arena, PB_ADD(l->arena, to, huge, agent__huge_pages),
+			  ctr->huge->of[i].page, ctr->huge->of[i].bytes, nodes);
 }
 
 /* Returns the exclusive CPUs that the container shares with containers of its pod only, as part of
@@ -123,12 +120,12 @@ static int put_ctr(struct listing *l, struct ctr *ctr, Agent__PodAllocation *pod
 		shared_in_pod(ctr) ? NULL : ctr_exclusive(pipeline_cache(l->pipeline), ctr);
 	struct rp_ids nodes = ctr->cur.mems ? ctr->cur.mems->ids : rp_ids_none();
 	Agent__ContainerAllocation *to =
-		PB_ADD(&l->b, pod, containers, agent__container_allocation);
+		PB_ADD(l->arena, pod, containers, agent__container_allocation);
 	if (!to)
 		return 0;
 	to->name = ctr->name;
 	if (own)
-		to->cpus = set_text(&l->b, own->ids);
+		to->cpus = set_text(l->arena, own->ids);
 	put_memory(l, ctr->wanted.mem_request, nodes, to);
 	put_huge(l, ctr, nodes, to);
 	return put_parts(l, ctr, to);
@@ -151,16 +148,16 @@ static void put_own(struct listing *l, const struct pod *pod, Agent__PodAllocati
 		if (ctr->cur.mems)
 			rp_idset_or(&nodes, rp_ids_of(&nodes), ctr->cur.mems->ids);
 	}
-	if (!shared || !own || !PB_PART(&l->b, to->own, agent__container_allocation))
+	if (!shared || !own || !PB_PART(l->arena, to->own, agent__container_allocation))
 		return;
-	to->own->cpus = set_text(&l->b, rp_ids_of(&cpus));
+	to->own->cpus = set_text(l->arena, rp_ids_of(&cpus));
 	put_memory(l, own->mem_request > 0 ? own->mem_request : own->mem_limit, rp_ids_of(&nodes),
 		   to->own);
 }
 
 static int put_pod(struct listing *l, const struct pod *pod, Agent__AllocationsResponse *out)
 {
-	Agent__PodAllocation *to = PB_ADD(&l->b, out, pods, agent__pod_allocation);
+	Agent__PodAllocation *to = PB_ADD(l->arena, out, pods, agent__pod_allocation);
 	int r = 0;
 	if (!to)
 		return 0;
@@ -189,7 +186,7 @@ static int fill_pods(struct listing *l, const Agent__AllocationsRequest *m,
 	     pod = pod->hh.next)
 		if (is_asked_for(pod, m) && !(pod->ctrs && pod->ctrs->device))
 			r = put_pod(l, pod, out);
-	return !r && l->b.full ? err_errno(l->err, -ENOMEM, "pods") : r;
+	return !r && arena_failed(l->arena) ? err_errno(l->err, -ENOMEM, "pods") : r;
 }
 
 void agent_serve_allocations(struct pipeline *p, struct rpc_request *req)
@@ -198,7 +195,7 @@ void agent_serve_allocations(struct pipeline *p, struct rpc_request *req)
 	Agent__AllocationsResponse out = AGENT__ALLOCATIONS_RESPONSE__INIT;
 	const Agent__AllocationsRequest *m = RPC_MESSAGE(a, agent__allocations_request, req);
 	struct err err = ERR_INIT;
-	struct listing l = {.b = {.arena = a}, .pipeline = p, .err = &err};
+	struct listing l = {.arena = a, .pipeline = p, .err = &err};
 	int r = m ? fill_pods(&l, m, &out) : 0;
 	if (!m)
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
@@ -212,14 +209,14 @@ void agent_serve_allocations(struct pipeline *p, struct rpc_request *req)
 
 /* ---- allocatable resources ------------------------------------------------------------------- */
 
-static void put_nodes(struct pb_builder *b, const struct topo *t, Agent__AllocatableResponse *out)
+static void put_nodes(struct arena *a, const struct topo *t, Agent__AllocatableResponse *out)
 {
 	struct rp_ids nodes = topo_ids(t, RP_NODES_MEMORY);
 	RP_IDS_EACH (node, nodes) {
 		struct rp_node_info info = {.size = sizeof info};
 		Agent__NodeMemory *to = topo_node(t, node, &info)
 						? NULL
-						: PB_ADD(b, out, memory, agent__node_memory);
+						: PB_ADD(a, out, memory, agent__node_memory);
 		if (!to)
 			continue;
 		to->node = node;
@@ -228,8 +225,7 @@ static void put_nodes(struct pb_builder *b, const struct topo *t, Agent__Allocat
 }
 
 /* Lists the huge pages of each node that no other programs use. */
-static void put_node_pages(struct pb_builder *b, struct pipeline *p,
-			   Agent__AllocatableResponse *out)
+static void put_node_pages(struct arena *a, struct pipeline *p, Agent__AllocatableResponse *out)
 {
 	const struct topo *t = pipeline_topo(p);
 	struct rp_ids nodes = topo_ids(t, RP_NODES_MEMORY);
@@ -241,7 +237,7 @@ static void put_node_pages(struct pb_builder *b, struct pipeline *p,
 			rp_idset_clear(&self);
 			rp_idset_add(&self, node);
 			if (!hugepages_count(pipeline_cache(p), t, node, page, NULL, &n))
-				fill_huge(b, PB_ADD(b, out, huge, agent__huge_pages), page,
+				fill_huge(a, PB_ADD(a, out, huge, agent__huge_pages), page,
 					  n.total - n.others, rp_ids_of(&self));
 		}
 	}
@@ -250,7 +246,6 @@ static void put_node_pages(struct pb_builder *b, struct pipeline *p,
 void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	struct pb_builder b = {.arena = a};
 	Agent__AllocatableResponse out = AGENT__ALLOCATABLE_RESPONSE__INIT;
 	struct rp_idset cpus;
 	struct err err = ERR_INIT;
@@ -262,8 +257,8 @@ void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req)
 		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "%s", err.text);
 		return;
 	}
-	out.cpus = set_text(&b, rp_ids_of(&cpus));
-	put_nodes(&b, pipeline_topo(p), &out);
-	put_node_pages(&b, p, &out);
-	agent_answer(req, b.full ? -ENOMEM : 0, "", &out.base);
+	out.cpus = set_text(a, rp_ids_of(&cpus));
+	put_nodes(a, pipeline_topo(p), &out);
+	put_node_pages(a, p, &out);
+	agent_answer(req, arena_failed(a) ? -ENOMEM : 0, "", &out.base);
 }

@@ -181,11 +181,11 @@ void agent_serve_release_claim(struct pipeline *p, struct rpc_request *req)
 void agent_serve_list_claims(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, LIST_ARENA);
-	struct pb_builder b = {.arena = a, .full = !a};
 	Agent__ListClaimsResponse out = AGENT__LIST_CLAIMS_RESPONSE__INIT;
-	for (const struct ctr *ctr = cache_ctrs(pipeline_cache(p)); ctr && !b.full; ctr = ctr->next)
+	for (const struct ctr *ctr = cache_ctrs(pipeline_cache(p)); ctr && !arena_failed(a);
+	     ctr = ctr->next)
 		if (ctr->device &&
 		    str_eq(ctr->id, ctr->pod->id)) /* the first part stands for the claim */
-			claims_fill(ctr, PB_ADD(&b, &out, claims, agent__claim));
-	agent_answer(req, b.full ? -ENOMEM : 0, "", &out.base);
+			claims_fill(ctr, PB_ADD(a, &out, claims, agent__claim));
+	agent_answer(req, arena_failed(a) ? -ENOMEM : 0, "", &out.base);
 }

@@ -207,11 +207,10 @@ static void put_pair(Agent__Pair *pair, const struct kv *from)
 	pair->value = (char *)(uintptr_t)from->value;
 }
 
-static void put_hint(struct pb_builder *b, const struct plugin_wanted *from, Agent__Wanted *to)
+static void put_hint(struct arena *a, const struct plugin_wanted *from, Agent__Wanted *to)
 {
-	uint32_t *nodes = arena_array(b->arena, rp_ids_count(from->nodes) + 1, sizeof *nodes);
-	b->full |= !nodes;
-	if (!PB_PART(b, to->hint, agent__hint) || !nodes)
+	uint32_t *nodes = arena_array(a, rp_ids_count(from->nodes) + 1, sizeof *nodes);
+	if (!PB_PART(a, to->hint, agent__hint) || !nodes)
 		return;
 	to->hint->preferred = from->preferred;
 	to->hint->nodes = nodes;
@@ -219,7 +218,7 @@ static void put_hint(struct pb_builder *b, const struct plugin_wanted *from, Age
 		nodes[to->hint->n_nodes++] = node;
 }
 
-static void put_wanted(struct pb_builder *b, const struct plugin_wanted *w, Agent__Wanted *to)
+static void put_wanted(struct arena *a, const struct plugin_wanted *w, Agent__Wanted *to)
 {
 	if (!to)
 		return;
@@ -229,7 +228,7 @@ static void put_wanted(struct pb_builder *b, const struct plugin_wanted *w, Agen
 	to->resource = (char *)(uintptr_t)w->resource;
 	to->amount = w->amount;
 	if (w->chosen)
-		put_hint(b, w, to);
+		put_hint(a, w, to);
 }
 
 static int plugins_ask(const struct agent_link *l, const struct plugin_question *q,
@@ -237,16 +236,15 @@ static int plugins_ask(const struct agent_link *l, const struct plugin_question 
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, AGENT_PLUGINS_ARENA);
 	Agent__PluginRequest m = AGENT__PLUGIN_REQUEST__INIT;
-	struct pb_builder b = {.arena = a};
 	if (!a)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < q->n_wanted; i++)
-		put_wanted(&b, &q->wanted[i], PB_ADD(&b, &m, wanted, agent__wanted));
+		put_wanted(a, &q->wanted[i], PB_ADD(a, &m, wanted, agent__wanted));
 	for (uint32_t i = 0; i < q->n_labels; i++)
-		put_pair(PB_ADD(&b, &m, labels, agent__pair), &q->labels[i]);
+		put_pair(PB_ADD(a, &m, labels, agent__pair), &q->labels[i]);
 	for (uint32_t i = 0; i < q->n_annotations; i++)
-		put_pair(PB_ADD(&b, &m, annotations, agent__pair), &q->annotations[i]);
-	if (b.full)
+		put_pair(PB_ADD(a, &m, annotations, agent__pair), &q->annotations[i]);
+	if (arena_failed(a))
 		return -ENOMEM;
 	m.uid = (char *)(uintptr_t)q->uid;
 	m.namespace_ = (char *)(uintptr_t)q->ns;

@@ -47,7 +47,7 @@ struct publisher {
 /* ---- a message under construction ------------------------------------------------------------ */
 
 struct composing {
-	struct pb_builder b;
+	struct arena *arena;
 	Agent__PublishedRequest *m;
 	Agent__Device *device; /* device begun last */
 };
@@ -55,18 +55,18 @@ struct composing {
 static void on_device(void *ctx, const char *name)
 {
 	struct composing *c = ctx;
-	c->device = PB_ADD(&c->b, c->m, devices, agent__device);
+	c->device = PB_ADD(c->arena, c->m, devices, agent__device);
 	if (c->device)
-		c->device->name = pb_build_text(&c->b, name);
+		c->device->name = pb_build_text(c->arena, name);
 }
 
 static void on_device_capacity(void *ctx, const char *name, int64_t amount)
 {
 	struct composing *c = ctx;
-	Agent__Amount *a = c->device ? PB_ADD(&c->b, c->device, capacity, agent__amount) : NULL;
+	Agent__Amount *a = c->device ? PB_ADD(c->arena, c->device, capacity, agent__amount) : NULL;
 	if (!a)
 		return;
-	a->name = pb_build_text(&c->b, name);
+	a->name = pb_build_text(c->arena, name);
 	a->amount = amount;
 }
 
@@ -75,7 +75,7 @@ static void on_device_limits(void *ctx, int64_t min, int64_t max)
 	struct composing *c = ctx;
 	if (!c->device || !c->device->n_capacity || min < 0 || (max && max < min))
 		return; /* the module has a bug, and the capacity has the usual limits */
-	Agent__Limits *limits = pb_build(&c->b, &agent__limits__descriptor);
+	Agent__Limits *limits = pb_build(c->arena, &agent__limits__descriptor);
 	if (!limits)
 		return;
 	limits->min = min;
@@ -86,9 +86,9 @@ static void on_device_limits(void *ctx, int64_t min, int64_t max)
 static Agent__DeviceAttribute *add_device_attribute(struct composing *c, const char *name)
 {
 	Agent__DeviceAttribute *a =
-		c->device ? PB_ADD(&c->b, c->device, attributes, agent__device_attribute) : NULL;
+		c->device ? PB_ADD(c->arena, c->device, attributes, agent__device_attribute) : NULL;
 	if (a)
-		a->name = pb_build_text(&c->b, name);
+		a->name = pb_build_text(c->arena, name);
 	return a;
 }
 
@@ -106,7 +106,7 @@ static void on_device_text(void *ctx, const char *name, const char *value)
 	if (!a)
 		return;
 	a->is_text = true;
-	a->text = pb_build_text(&c->b, value);
+	a->text = pb_build_text(c->arena, value);
 }
 
 /* Logs a problem, unless it was logged last; "": there is none. */
@@ -143,28 +143,29 @@ static void add_devices(struct publisher *u, struct composing *c)
 		c->m->n_devices = 0;
 }
 
-static void add_wish(struct pb_builder *b, Agent__PublishedRequest *m, const struct node_wish *w)
+static void add_wish(struct arena *arena, Agent__PublishedRequest *m, const struct node_wish *w)
 {
 	if (w->kind == WISH_TAINT) {
-		Agent__Taint *t = PB_ADD(b, m, taints, agent__taint);
+		Agent__Taint *t = PB_ADD(arena, m, taints, agent__taint);
 		if (!t)
 			return;
-		t->key = pb_build_text(b, w->key);
-		t->value = pb_build_text(b, w->value);
-		t->effect = pb_build_text(b, w->effect);
+		t->key = pb_build_text(arena, w->key);
+		t->value = pb_build_text(arena, w->value);
+		t->effect = pb_build_text(arena, w->effect);
 	} else if (w->kind == WISH_RESOURCE) {
-		Agent__Amount *a = PB_ADD(b, m, resources, agent__amount);
+		Agent__Amount *a = PB_ADD(arena, m, resources, agent__amount);
 		if (!a)
 			return;
-		a->name = pb_build_text(b, w->key);
+		a->name = pb_build_text(arena, w->key);
 		a->amount = w->amount;
 	} else {
-		Agent__Pair *pair = w->kind == WISH_LABEL ? PB_ADD(b, m, labels, agent__pair)
-							  : PB_ADD(b, m, annotations, agent__pair);
+		Agent__Pair *pair = w->kind == WISH_LABEL
+					    ? PB_ADD(arena, m, labels, agent__pair)
+					    : PB_ADD(arena, m, annotations, agent__pair);
 		if (!pair)
 			return;
-		pair->key = pb_build_text(b, w->key);
-		pair->value = pb_build_text(b, w->value);
+		pair->key = pb_build_text(arena, w->key);
+		pair->value = pb_build_text(arena, w->value);
 	}
 }
 
@@ -173,24 +174,24 @@ static void add_wish(struct pb_builder *b, Agent__PublishedRequest *m, const str
 static int publisher_compose(struct publisher *u, struct arena *a, Agent__PublishedRequest *m,
 			     struct err *err)
 {
-	struct composing c = {.b = {.arena = a}, .m = m};
+	struct composing c = {.arena = a, .m = m};
 	struct pipeline_status s;
 	struct noderes_view lent;
 	const struct conf_core *core = conf_core(pipeline_conf(u->pipeline));
-	int r = core->agent.topology ? zones_collect(u->pipeline, &c.b, m, err) : 0;
+	int r = core->agent.topology ? zones_collect(u->pipeline, a, m, err) : 0;
 	if (r && r != -ENOTSUP)
 		return r;
-	r = zones_collect_extended(u->pipeline, &c.b, m, err);
+	r = zones_collect_extended(u->pipeline, a, m, err);
 	if (r && r != -ENOTSUP)
 		return r;
 	add_devices(u, &c);
 	pipeline_status(u->pipeline, &s);
-	m->policy = pb_build_text(&c.b, s.policy);
+	m->policy = pb_build_text(a, s.policy);
 	m->topology = core->agent.topology;
 	const struct node_wish *wishes = pipeline_wishes(u->pipeline);
 	for (const struct node_wish *w = wishes; w; w = w->next)
 		if (!node_wish_waits(wishes, w))
-			add_wish(&c.b, m, w);
+			add_wish(a, m, w);
 	(void)pipeline_noderes(u->pipeline, &lent);
 	m->settling = lent.settling;
 	m->unready = (char *)(uintptr_t)conditions_unplaced(u->pipeline);
@@ -199,7 +200,7 @@ static int publisher_compose(struct publisher *u, struct arena *a, Agent__Publis
 	u->unready = m->unready;
 	m->degraded = s.n_degraded;
 	m->refused = u->refused = conditions_refusals(u->pipeline);
-	return c.b.full ? err_errno(err, -ENOMEM, "the policy's zones") : 0;
+	return arena_failed(a) ? err_errno(err, -ENOMEM, "the policy's zones") : 0;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */

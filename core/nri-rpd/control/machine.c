@@ -40,15 +40,14 @@ enum call_result run_zones(struct call *call)
 	struct err err = ERR_INIT;
 	struct instance *policy = pipeline_policy(call->p);
 	_arena_ struct arena *arena = arena_new(ZONES_ARENA_BLOCK, ZONES_ARENA_MAX);
-	struct pb_builder b = {.arena = arena};
 	Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
 	if (!arena)
 		return call_fail(call, CTL_FAILED, "out of memory");
-	int r = zones_collect(call->p, &b, &m, &err);
+	int r = zones_collect(call->p, arena, &m, &err);
 	if (r)
 		return call_fail(call, CTL_FAILED, "policy %s: %s", instance_name(policy),
 				 err_text(&err, r));
-	if (b.full)
+	if (arena_failed(arena))
 		return call_fail(call, CTL_FAILED,
 				 "policy %s has more zones than fit into the reserved memory",
 				 instance_name(policy));

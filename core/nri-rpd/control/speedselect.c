@@ -17,10 +17,9 @@
 void put_extended(struct json *j, struct pipeline *p)
 {
 	_arena_ struct arena *arena = arena_new(EXTENDED_ARENA_BLOCK, EXTENDED_ARENA_MAX);
-	struct pb_builder b = {.arena = arena};
 	Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
 	struct err err = ERR_INIT;
-	bool known = arena && !zones_collect_extended(p, &b, &m, &err) && !b.full;
+	bool known = arena && !zones_collect_extended(p, arena, &m, &err) && !arena_failed(arena);
 	if (!put_object(j, "extended_resources", known))
 		return;
 	json_karr(j, "own");

@@ -15,32 +15,32 @@ static char *encode_borrow(const char *text)
 	return (char *)(uintptr_t)text;
 }
 
-static void add_cpu(struct pb_builder *b, Nri__LinuxResources *res, uint32_t fields,
+static void add_cpu(struct arena *a, Nri__LinuxResources *res, uint32_t fields,
 		    const struct values *v)
 {
-	Nri__LinuxCPU *cpu = res->cpu = pb_build(b, &nri__linux_cpu__descriptor);
+	Nri__LinuxCPU *cpu = res->cpu = pb_build(a, &nri__linux_cpu__descriptor);
 	if (!cpu)
 		return;
 	if (fields & DIFF_SHARES)
-		PB_SET(b, cpu->shares, nri__optional_uint64, (uint64_t)v->shares);
+		PB_SET(a, cpu->shares, nri__optional_uint64, (uint64_t)v->shares);
 	if (fields & DIFF_QUOTA)
-		PB_SET(b, cpu->quota, nri__optional_int64, v->quota);
+		PB_SET(a, cpu->quota, nri__optional_int64, v->quota);
 	if (fields & DIFF_PERIOD)
-		PB_SET(b, cpu->period, nri__optional_uint64, (uint64_t)v->period);
+		PB_SET(a, cpu->period, nri__optional_uint64, (uint64_t)v->period);
 	if (fields & DIFF_CPUS)
 		cpu->cpus = encode_borrow(v->cpus->text);
 	if (fields & DIFF_MEMS)
 		cpu->mems = encode_borrow(v->mems->text);
 }
 
-static Nri__LinuxResources *encode_resources(struct pb_builder *b, uint32_t fields,
+static Nri__LinuxResources *encode_resources(struct arena *a, uint32_t fields,
 					     const struct values *v)
 {
-	Nri__LinuxResources *res = pb_build(b, &nri__linux_resources__descriptor);
+	Nri__LinuxResources *res = pb_build(a, &nri__linux_resources__descriptor);
 	if (res && (fields & ~DIFF_MEM_LIMIT))
-		add_cpu(b, res, fields, v);
-	if (res && (fields & DIFF_MEM_LIMIT) && PB_PART(b, res->memory, nri__linux_memory))
-		PB_SET(b, res->memory->limit, nri__optional_int64, v->mem_limit);
+		add_cpu(a, res, fields, v);
+	if (res && (fields & DIFF_MEM_LIMIT) && PB_PART(a, res->memory, nri__linux_memory))
+		PB_SET(a, res->memory->limit, nri__optional_int64, v->mem_limit);
 	return res;
 }
 
@@ -58,11 +58,11 @@ static bool is_same(const struct said *said, uint32_t fields, const struct value
 	       v->cpus == said->cpus && v->mems == said->mems;
 }
 
-static Nri__ContainerUpdate *encode_update(struct pb_builder *b, const char *id, uint32_t fields,
+static Nri__ContainerUpdate *encode_update(struct arena *a, const char *id, uint32_t fields,
 					   const struct values *v, bool ignore_failure,
 					   struct said *said)
 {
-	Nri__ContainerUpdate *u = pb_build(b, &nri__container_update__descriptor);
+	Nri__ContainerUpdate *u = pb_build(a, &nri__container_update__descriptor);
 	if (!u)
 		return NULL;
 	u->container_id = encode_borrow(id);
@@ -71,8 +71,8 @@ static Nri__ContainerUpdate *encode_update(struct pb_builder *b, const char *id,
 		u->lnx = said->lnx;
 		return u;
 	}
-	if (PB_PART(b, u->lnx, nri__linux_container_update))
-		u->lnx->resources = encode_resources(b, fields, v);
+	if (PB_PART(a, u->lnx, nri__linux_container_update))
+		u->lnx->resources = encode_resources(a, fields, v);
 	*said = (struct said){fields, v->cpus, v->mems, u->lnx};
 	return u;
 }
@@ -80,19 +80,18 @@ static Nri__ContainerUpdate *encode_update(struct pb_builder *b, const char *id,
 Nri__ContainerUpdate **encode_updates(struct arena *a, const struct update *updates, uint32_t n,
 				      bool ignore_failure)
 {
-	struct pb_builder b = {.arena = a};
 	Nri__ContainerUpdate **list = arena_array(a, n + 1, sizeof(void *));
 	struct said said = {0};
-	for (uint32_t i = 0; list && !b.full && i < n; i++)
-		list[i] = encode_update(&b, updates[i].ctr->id, updates[i].fields,
+	for (uint32_t i = 0; list && i < n; i++)
+		list[i] = encode_update(a, updates[i].ctr->id, updates[i].fields,
 					&updates[i].values, ignore_failure, &said);
-	return b.full ? NULL : list;
+	return arena_failed(a) ? NULL : list;
 }
 
 /* ---- creation-only values -------------------------------------------------------------------- */
 
 struct target {
-	struct pb_builder b;
+	struct arena *arena;
 	Nri__ContainerAdjustment *adj;
 	Nri__LinuxContainerAdjustment *lnx;
 };
@@ -100,7 +99,7 @@ struct target {
 /* Appends the key and the text of a value to a list of `to`. */
 #define ADD_PAIR(t, to, member, prefix, e)                                                         \
 	do {                                                                                       \
-		__typeof__(*(to)->member) kv_ = PB_ADD(&(t)->b, to, member, prefix);               \
+		__typeof__(*(to)->member) kv_ = PB_ADD((t)->arena, to, member, prefix);            \
 		if (kv_) {                                                                         \
 			kv_->key = encode_borrow((e)->key);                                        \
 			kv_->value = encode_borrow((e)->text);                                     \
@@ -110,21 +109,21 @@ struct target {
 /* Returns the resources of the message, allocated on first use. NULL: out of memory. */
 static Nri__LinuxResources *resources_of(struct target *t)
 {
-	return PB_PART(&t->b, t->lnx->resources, nri__linux_resources);
+	return PB_PART(t->arena, t->lnx->resources, nri__linux_resources);
 }
 
 static void add_swap(struct target *t, const struct extra *e)
 {
 	Nri__LinuxResources *res = resources_of(t);
-	if (res && PB_PART(&t->b, res->memory, nri__linux_memory))
-		PB_SET(&t->b, res->memory->swap, nri__optional_int64, e->number);
+	if (res && PB_PART(t->arena, res->memory, nri__linux_memory))
+		PB_SET(t->arena, res->memory->swap, nri__optional_int64, e->number);
 }
 
 static void add_hugepages(struct target *t, const struct extra *e)
 {
 	Nri__LinuxResources *res = resources_of(t);
 	Nri__HugepageLimit *limit =
-		res ? PB_ADD(&t->b, res, hugepage_limits, nri__hugepage_limit) : NULL;
+		res ? PB_ADD(t->arena, res, hugepage_limits, nri__hugepage_limit) : NULL;
 	if (!limit)
 		return;
 	limit->page_size = encode_borrow(e->key);
@@ -159,8 +158,7 @@ static Nri__LinuxSchedulerPolicy sched_policy(int64_t linux_number)
 
 static void add_sched_flags(struct target *t, Nri__LinuxScheduler *s, int64_t bits)
 {
-	s->flags = arena_array(t->b.arena, SCHED_FLAGS, sizeof *s->flags);
-	t->b.full |= !s->flags;
+	s->flags = arena_array(t->arena, SCHED_FLAGS, sizeof *s->flags);
 	for (unsigned bit = 0; s->flags && bit < SCHED_FLAGS; bit++)
 		if (bits >> bit & 1)
 			s->flags[s->n_flags++] = (Nri__LinuxSchedulerFlag)bit;
@@ -168,7 +166,7 @@ static void add_sched_flags(struct target *t, Nri__LinuxScheduler *s, int64_t bi
 
 static void add_sched(struct target *t, const struct extra *e)
 {
-	Nri__LinuxScheduler *s = PB_PART(&t->b, t->lnx->scheduler, nri__linux_scheduler);
+	Nri__LinuxScheduler *s = PB_PART(t->arena, t->lnx->scheduler, nri__linux_scheduler);
 	if (!s)
 		return;
 	switch (e->field) {
@@ -197,7 +195,7 @@ static void add_sched(struct target *t, const struct extra *e)
 
 static void add_io(struct target *t, const struct extra *e)
 {
-	Nri__LinuxIOPriority *io = PB_PART(&t->b, t->lnx->io_priority, nri__linux_iopriority);
+	Nri__LinuxIOPriority *io = PB_PART(t->arena, t->lnx->io_priority, nri__linux_iopriority);
 	if (io && e->field == RP_F_IO_CLASS)
 		io->class_ = (Nri__IOPrioClass)e->number;
 	else if (io)
@@ -207,8 +205,7 @@ static void add_io(struct target *t, const struct extra *e)
 static void add_mempolicy_flags(struct target *t, Nri__LinuxMemoryPolicy *m, const char *text)
 {
 	static const char *const names[] = {"static", "relative", "numa-balancing"};
-	m->flags = arena_array(t->b.arena, 3, sizeof *m->flags);
-	t->b.full |= !m->flags;
+	m->flags = arena_array(t->arena, 3, sizeof *m->flags);
 	for (unsigned i = 0; m->flags && i < 3; i++)
 		if (strstr(text, names[i]))
 			m->flags[m->n_flags++] = (Nri__MpolFlag)i;
@@ -216,7 +213,8 @@ static void add_mempolicy_flags(struct target *t, Nri__LinuxMemoryPolicy *m, con
 
 static void add_mempolicy(struct target *t, const struct extra *e)
 {
-	Nri__LinuxMemoryPolicy *m = PB_PART(&t->b, t->lnx->memory_policy, nri__linux_memory_policy);
+	Nri__LinuxMemoryPolicy *m =
+		PB_PART(t->arena, t->lnx->memory_policy, nri__linux_memory_policy);
 	if (!m)
 		return;
 	if (e->field == RP_F_MEMPOLICY_MODE)
@@ -229,13 +227,13 @@ static void add_mempolicy(struct target *t, const struct extra *e)
 
 static void add_option(struct target *t, Nri__Mount *m, char *option)
 {
-	(void)pb_build_item(&t->b, option, &m->options, &m->n_options);
+	(void)pb_build_item(t->arena, option, &m->options, &m->n_options);
 }
 
 /* Adds a mount. Its options are a comma-separated list, followed by whether it is read-only. */
 static void add_mount(struct target *t, const struct rp_mount *from)
 {
-	Nri__Mount *m = PB_ADD(&t->b, t->adj, mounts, nri__mount);
+	Nri__Mount *m = PB_ADD(t->arena, t->adj, mounts, nri__mount);
 	if (!m)
 		return;
 	m->destination = encode_borrow(from->destination);
@@ -243,7 +241,7 @@ static void add_mount(struct target *t, const struct rp_mount *from)
 	m->source = encode_borrow(from->source);
 	for (const char *at = from->options; *at;) {
 		size_t len = strcspn(at, ",");
-		add_option(t, m, arena_strndup(t->b.arena, at, len));
+		add_option(t, m, arena_strndup(t->arena, at, len));
 		at += len + (at[len] == ',');
 	}
 	add_option(t, m, encode_borrow(from->read_only ? "ro" : "rw"));
@@ -251,15 +249,15 @@ static void add_mount(struct target *t, const struct rp_mount *from)
 
 static void add_device(struct target *t, const struct rp_device *from)
 {
-	Nri__LinuxDevice *d = PB_ADD(&t->b, t->lnx, devices, nri__linux_device);
+	Nri__LinuxDevice *d = PB_ADD(t->arena, t->lnx, devices, nri__linux_device);
 	if (!d)
 		return;
 	if (from->mode)
-		PB_SET(&t->b, d->file_mode, nri__optional_file_mode, from->mode);
+		PB_SET(t->arena, d->file_mode, nri__optional_file_mode, from->mode);
 	if (from->uid != RP_OWNER_NOT_SET)
-		PB_SET(&t->b, d->uid, nri__optional_uint32, from->uid);
+		PB_SET(t->arena, d->uid, nri__optional_uint32, from->uid);
 	if (from->gid != RP_OWNER_NOT_SET)
-		PB_SET(&t->b, d->gid, nri__optional_uint32, from->gid);
+		PB_SET(t->arena, d->gid, nri__optional_uint32, from->gid);
 	d->path = encode_borrow(from->path);
 	d->type = encode_borrow(from->type);
 	d->major = from->major;
@@ -268,7 +266,7 @@ static void add_device(struct target *t, const struct rp_device *from)
 
 static void add_cdi(struct target *t, const struct extra *e)
 {
-	Nri__CDIDevice *d = PB_ADD(&t->b, t->adj, cdi_devices, nri__cdidevice);
+	Nri__CDIDevice *d = PB_ADD(t->arena, t->adj, cdi_devices, nri__cdidevice);
 	if (d)
 		d->name = encode_borrow(e->key);
 }
@@ -276,8 +274,9 @@ static void add_cdi(struct target *t, const struct extra *e)
 /* Names the group only: schemata and monitoring are the controller's. */
 static void add_rdt_group(struct target *t, const struct extra *e)
 {
-	if (PB_PART(&t->b, t->lnx->rdt, nri__linux_rdt))
-		PB_SET(&t->b, t->lnx->rdt->clos_id, nri__optional_string, encode_borrow(e->text));
+	if (PB_PART(t->arena, t->lnx->rdt, nri__linux_rdt))
+		PB_SET(t->arena, t->lnx->rdt->clos_id, nri__optional_string,
+		       encode_borrow(e->text));
 }
 
 static void add_extra(struct target *t, const struct extra *e)
@@ -312,7 +311,7 @@ static void add_extra(struct target *t, const struct extra *e)
 		add_io(t, e);
 		break;
 	case RP_F_OOM_SCORE_ADJ:
-		PB_SET(&t->b, t->lnx->oom_score_adj, nri__optional_int, e->number);
+		PB_SET(t->arena, t->lnx->oom_score_adj, nri__optional_int, e->number);
 		break;
 	case RP_F_RDT_GROUP:
 		add_rdt_group(t, e);
@@ -331,9 +330,9 @@ static void add_classes(struct target *t, const struct blob *rdt, const struct b
 {
 	Nri__LinuxResources *res = rdt || blockio ? resources_of(t) : NULL;
 	if (res && rdt)
-		PB_SET(&t->b, res->rdt_class, nri__optional_string, encode_borrow(rdt->data));
+		PB_SET(t->arena, res->rdt_class, nri__optional_string, encode_borrow(rdt->data));
 	if (res && blockio)
-		PB_SET(&t->b, res->blockio_class, nri__optional_string,
+		PB_SET(t->arena, res->blockio_class, nri__optional_string,
 		       encode_borrow(blockio->data));
 }
 
@@ -353,21 +352,21 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 	const struct decision *d = &reply->created->cur;
 	static const struct extras none;
 	const struct extras *x = reply->extras ? reply->extras : &none;
-	struct target t = {.b = {.arena = a}};
+	struct target t = {.arena = a};
 	const struct blob *rdt = reply->taken & RP_TAKES_RDT_CLASS ? NULL : decision_rdt(d),
 			  *blockio = reply->taken & RP_TAKES_BLOCKIO_CLASS ? NULL
 									   : decision_blockio(d);
-	t.adj = pb_build(&t.b, &nri__container_adjustment__descriptor);
+	t.adj = pb_build(a, &nri__container_adjustment__descriptor);
 	*ret_empty =
 		!reply->created_fields && !x->n && !x->args && !rdt && !blockio && !reply->data_dir;
 	if (!t.adj || *ret_empty)
 		return t.adj;
-	t.lnx = PB_PART(&t.b, t.adj->lnx, nri__linux_container_adjustment);
+	t.lnx = PB_PART(a, t.adj->lnx, nri__linux_container_adjustment);
 	if (!t.lnx)
 		return NULL;
 	if (reply->created_fields) {
 		const struct values v = ctr_decided(reply->created);
-		t.lnx->resources = encode_resources(&t.b, reply->created_fields, &v);
+		t.lnx->resources = encode_resources(a, reply->created_fields, &v);
 	}
 	add_classes(&t, rdt, blockio);
 	for (uint32_t i = 0; i < x->n; i++)
@@ -376,5 +375,5 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 		add_data_dir(&t, reply->data_path);
 	t.adj->args = (char **)(uintptr_t)x->args;
 	t.adj->n_args = x->n_args;
-	return t.b.full ? NULL : t.adj;
+	return arena_failed(a) ? NULL : t.adj;
 }

@@ -412,18 +412,17 @@ int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, s
 static int pipeline_unreserved(struct pipeline *p, struct rp_idset *ret, struct err *err)
 {
 	_arena_ struct arena *a = arena_new(ZONES_BLOCK, ZONES_MAX);
-	struct pb_builder b = {.arena = a};
 	Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
 	struct rp_idset reserved, more;
 	rp_idset_clear(&reserved);
-	int r = a ? zones_collect(p, &b, &m, err) : -ENOMEM;
-	for (size_t i = 0; !b.full && i < m.n_zones; i++)
+	int r = a ? zones_collect(p, a, &m, err) : -ENOMEM;
+	for (size_t i = 0; !arena_failed(a) && i < m.n_zones; i++)
 		for (size_t k = 0; k < m.zones[i]->n_attributes; k++)
 			if (str_eq(m.zones[i]->attributes[k]->name, RESERVED_ATTRIBUTE) &&
 			    !rp_idset_parse(&more, m.zones[i]->attributes[k]->value, RP_CPUS_MAX))
 				rp_idset_or(&reserved, rp_ids_of(&reserved), rp_ids_of(&more));
 	rp_idset_andnot(ret, topo_ids(pipeline_topo(p), RP_CPUS_ONLINE), rp_ids_of(&reserved));
-	return b.full || !a ? err_errno(err, -ENOMEM, "the policy's zones") : r;
+	return arena_failed(a) ? err_errno(err, -ENOMEM, "the policy's zones") : r;
 }
 
 int pipeline_allocatable(struct pipeline *p, struct rp_idset *ret, struct err *err)

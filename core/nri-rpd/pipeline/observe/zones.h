@@ -8,8 +8,8 @@
 
 /* Adds the zones of the policy and of calculators to a message. Modules may report the attributes
  * of a zone in any order; the message groups them. Errors: those of pipeline_zones(). */
-int zones_collect(struct pipeline *p, struct pb_builder *b, Agent__PublishedRequest *ret,
+int zones_collect(struct pipeline *p, struct arena *a, Agent__PublishedRequest *ret,
 		  struct err *err);
 /* Adds the extended resources, and the patterns of the names that the policy owns. */
-int zones_collect_extended(struct pipeline *p, struct pb_builder *b, Agent__PublishedRequest *ret,
+int zones_collect_extended(struct pipeline *p, struct arena *a, Agent__PublishedRequest *ret,
 			   struct err *err);
