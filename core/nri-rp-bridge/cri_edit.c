@@ -331,8 +331,13 @@ static void set_cpu(Cri__Resources *to, const Nri__LinuxCPU *cpu, struct cri_mis
 static void set_memory(Cri__Resources *to, const Nri__LinuxMemory *memory,
 		       struct cri_missing *missing)
 {
-	if (memory->limit)
+	/* As a runtime with NRI: a limit of 0 is no change, and memory and swap together get the
+	 * same limit. 0 as the limit of both means that in CRI. */
+	if (memory->limit && memory->limit->value) {
 		to->memory_limit = memory->limit->value;
+		if (to->memory_swap)
+			to->memory_swap = memory->limit->value;
+	}
 	if (memory->swap)
 		to->memory_swap = memory->swap->value;
 	cri_edit_miss(missing, memory->reservation, "memory.reservation");
@@ -380,50 +385,85 @@ int cri_set_resources(struct arena *a, Cri__Resources *to, const Nri__LinuxResou
 	return r;
 }
 
-/* Sets annotations; a key with a leading "-" is removed. */
+/* Sets annotations; a key with a leading "-" is removed. A map has no order, so a key that is both
+ * removed and set is set. */
 static int adjust_annotations(struct arena *a, Cri__ContainerConfig *config,
 			      const Nri__ContainerAdjustment *adjust)
 {
 	int r = 0;
 	for (size_t i = 0; !r && i < adjust->n_annotations; i++) {
 		const char *key = adjust->annotations[i]->key;
-		r = *key == '-'
-			    ? cri_annotate_container(a, config, key + 1, NULL)
-			    : cri_annotate_container(a, config, key, adjust->annotations[i]->value);
+		r = *key == '-' ? cri_annotate_container(a, config, key + 1, NULL) : 0;
+	}
+	for (size_t i = 0; !r && i < adjust->n_annotations; i++) {
+		const char *key = adjust->annotations[i]->key;
+		if (*key != '-')
+			r = cri_annotate_container(a, config, key, adjust->annotations[i]->value);
 	}
 	return r;
 }
 
+/* Returns the variable that the adjustment sets under this name, or NULL. *ret_named: true if the
+ * adjustment sets or removes the name. */
+static const Nri__KeyValue *env_set_as(const Nri__ContainerAdjustment *adjust, const char *name,
+				       bool *ret_named)
+{
+	const Nri__KeyValue *found = NULL;
+	*ret_named = false;
+	for (size_t i = 0; i < adjust->n_env; i++) {
+		const char *key = adjust->env[i]->key;
+		bool removes = *key == '-';
+		if (!str_eq(name, key + removes))
+			continue;
+		*ret_named = true;
+		found = removes ? found : adjust->env[i];
+	}
+	return found;
+}
+
+static int put_env(struct arena *a, Cri__KeyValue **list, size_t *n, const Nri__KeyValue *from)
+{
+	Cri__KeyValue *e = PB_NEW(a, Cri__KeyValue, cri__key_value);
+	if (!e)
+		return -ENOMEM;
+	e->key = from->key;
+	e->value = from->value;
+	list[(*n)++] = e;
+	return 0;
+}
+
+static bool has_env(Cri__KeyValue *const *list, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(list[i]->key, name))
+			return true;
+	return false;
+}
+
+/* Sets and removes variables. Variables that the container has already keep their place. */
 static int adjust_env(struct arena *a, Cri__ContainerConfig *config,
 		      const Nri__ContainerAdjustment *adjust)
 {
 	size_t n = 0;
+	int r = 0;
 	Cri__KeyValue **list =
 		arena_array(a, config->n_envs + adjust->n_env + 1, sizeof(Cri__KeyValue *));
 	if (!list)
 		return -ENOMEM;
-	for (size_t i = 0; i < config->n_envs; i++) {
-		bool replaced = false;
-		for (size_t k = 0; k < adjust->n_env; k++) {
-			const char *key = adjust->env[k]->key;
-			replaced = replaced || str_eq(config->envs[i]->key, key + (*key == '-'));
-		}
-		if (!replaced)
+	for (size_t i = 0; !r && i < config->n_envs; i++) {
+		bool named;
+		const Nri__KeyValue *set = env_set_as(adjust, config->envs[i]->key, &named);
+		if (set && !has_env(list, n, set->key))
+			r = put_env(a, list, &n, set);
+		else if (!named)
 			list[n++] = config->envs[i];
 	}
-	for (size_t k = 0; k < adjust->n_env; k++) {
-		if (*adjust->env[k]->key == '-')
-			continue;
-		Cri__KeyValue *e = PB_NEW(a, Cri__KeyValue, cri__key_value);
-		if (!e)
-			return -ENOMEM;
-		e->key = adjust->env[k]->key;
-		e->value = adjust->env[k]->value;
-		list[n++] = e;
-	}
+	for (size_t k = 0; !r && k < adjust->n_env; k++)
+		if (*adjust->env[k]->key != '-' && !has_env(list, n, adjust->env[k]->key))
+			r = put_env(a, list, &n, adjust->env[k]);
 	config->envs = list;
 	config->n_envs = n;
-	return 0;
+	return r;
 }
 
 static Cri__Mount *mount_of(struct arena *a, const Nri__Mount *from)
@@ -479,27 +519,42 @@ static int adjust_mounts(struct arena *a, Cri__ContainerConfig *config,
 	return 0;
 }
 
-/* Adds devices. CRI identifies a device by its path on the host, so device numbers are dropped. */
+/* Returns true if the adjustment removes or replaces the device of this path. */
+static bool device_adjusted(const Nri__LinuxContainerAdjustment *lnx, const char *path)
+{
+	for (size_t i = 0; i < lnx->n_devices; i++)
+		if (str_eq(path, lnx->devices[i]->path + (*lnx->devices[i]->path == '-')))
+			return true;
+	return false;
+}
+
+/* Adds, replaces and removes devices. CRI identifies a device by its path on the host, so device
+ * numbers are dropped. */
 static int adjust_devices(struct arena *a, Cri__ContainerConfig *config,
 			  const Nri__LinuxContainerAdjustment *lnx)
 {
 	static char all[] = PERMISSIONS_ALL;
+	size_t n = 0;
 	Cri__Device **list =
 		arena_array(a, config->n_devices + lnx->n_devices + 1, sizeof(Cri__Device *));
 	if (!list)
 		return -ENOMEM;
-	if (config->n_devices)
-		memcpy(list, config->devices, config->n_devices * sizeof *list);
-	config->devices = list;
+	for (size_t i = 0; i < config->n_devices; i++)
+		if (!device_adjusted(lnx, config->devices[i]->container_path))
+			list[n++] = config->devices[i];
 	for (size_t i = 0; i < lnx->n_devices; i++) {
+		if (*lnx->devices[i]->path == '-')
+			continue;
 		Cri__Device *d = PB_NEW(a, Cri__Device, cri__device);
 		if (!d)
 			return -ENOMEM;
 		d->container_path = lnx->devices[i]->path;
 		d->host_path = lnx->devices[i]->path;
 		d->permissions = all;
-		list[config->n_devices++] = d;
+		list[n++] = d;
 	}
+	config->devices = list;
+	config->n_devices = n;
 	return 0;
 }
 

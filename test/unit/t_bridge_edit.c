@@ -67,6 +67,7 @@ static void test_cpus_and_memory(void **state)
 	lnx.resources = &before;
 	before.cpu_shares = 1024;
 	before.cpu_quota = 100000;
+	before.memory_limit = before.memory_swap = 2048;
 	cpu.quota = &quota;
 	cpu.cpus = text("1-2");
 	cpu.mems = text("0");
@@ -84,8 +85,12 @@ static void test_cpus_and_memory(void **state)
 	assert_string_equal(r->cpuset_cpus, "1-2");
 	assert_string_equal(r->cpuset_mems, "0");
 	assert_int_equal(r->memory_limit, 4096);
+	assert_int_equal(r->memory_swap, 4096);
 	assert_int_equal(r->oom_score_adj, -997);
 	assert_int_equal(f->missing.n, 0);
+	limit.value = 0; /* no change */
+	adjust(f);
+	assert_int_equal(r->memory_limit, 4096);
 }
 
 static void test_a_request_without_resources_gets_them(void **state)
@@ -103,16 +108,18 @@ static void test_annotations_are_set_replaced_and_removed(void **state)
 	struct fixture *f = *state;
 	Nri__ContainerAdjustment__AnnotationsEntry
 		replace = NRI__CONTAINER_ADJUSTMENT__ANNOTATIONS_ENTRY__INIT,
-		remove = NRI__CONTAINER_ADJUSTMENT__ANNOTATIONS_ENTRY__INIT;
-	Nri__ContainerAdjustment__AnnotationsEntry *list[] = {&replace, &remove};
+		remove = NRI__CONTAINER_ADJUSTMENT__ANNOTATIONS_ENTRY__INIT,
+		take_over = NRI__CONTAINER_ADJUSTMENT__ANNOTATIONS_ENTRY__INIT;
+	Nri__ContainerAdjustment__AnnotationsEntry *list[] = {&replace, &remove, &take_over};
 	assert_int_equal(cri_annotate_container(f->a, &f->config, "a", "1"), 0);
 	assert_int_equal(cri_annotate_container(f->a, &f->config, "b", "2"), 0);
 	assert_int_equal(cri_annotate_container(f->a, &f->config, "c", "3"), 0);
 	replace.key = text("c");
 	replace.value = text("4");
 	remove.key = text("-a");
+	take_over.key = text("-c");
 	f->adjust.annotations = list;
-	f->adjust.n_annotations = 2;
+	f->adjust.n_annotations = 3;
 	adjust(f);
 	assert_int_equal(f->config.n_annotations, 2);
 	assert_string_equal(f->config.annotations[0]->key, "b");
@@ -123,23 +130,29 @@ static void test_annotations_are_set_replaced_and_removed(void **state)
 static void test_environment_is_set_replaced_and_removed(void **state)
 {
 	struct fixture *f = *state;
-	Cri__KeyValue a = CRI__KEY_VALUE__INIT, b = CRI__KEY_VALUE__INIT;
-	Cri__KeyValue *before[] = {&a, &b};
-	Nri__KeyValue remove = NRI__KEY_VALUE__INIT, set = NRI__KEY_VALUE__INIT;
-	Nri__KeyValue *list[] = {&remove, &set};
+	Cri__KeyValue a = CRI__KEY_VALUE__INIT, b = CRI__KEY_VALUE__INIT, c = CRI__KEY_VALUE__INIT;
+	Cri__KeyValue *before[] = {&a, &b, &c};
+	Nri__KeyValue remove = NRI__KEY_VALUE__INIT, set = NRI__KEY_VALUE__INIT,
+		      more = NRI__KEY_VALUE__INIT, take_over = NRI__KEY_VALUE__INIT;
+	Nri__KeyValue *list[] = {&remove, &more, &set, &take_over};
 	a.key = text("A");
 	b.key = text("B");
+	c.key = text("C");
 	f->config.envs = before;
-	f->config.n_envs = 2;
+	f->config.n_envs = 3;
 	remove.key = text("-A");
 	set.key = text("B");
 	set.value = text("x");
+	take_over.key = text("-B");
+	more.key = text("D");
 	f->adjust.env = list;
-	f->adjust.n_env = 2;
+	f->adjust.n_env = 4;
 	adjust(f);
-	assert_int_equal(f->config.n_envs, 1);
+	assert_int_equal(f->config.n_envs, 3);
 	assert_string_equal(f->config.envs[0]->key, "B");
 	assert_string_equal(f->config.envs[0]->value, "x");
+	assert_string_equal(f->config.envs[1]->key, "C");
+	assert_string_equal(f->config.envs[2]->key, "D");
 }
 
 static void test_mounts_and_devices(void **state)
@@ -147,8 +160,10 @@ static void test_mounts_and_devices(void **state)
 	struct fixture *f = *state;
 	Nri__Mount bind = NRI__MOUNT__INIT, tmpfs = NRI__MOUNT__INIT;
 	Nri__Mount *mounts[] = {&bind, &tmpfs};
-	Nri__LinuxDevice device = NRI__LINUX_DEVICE__INIT;
-	Nri__LinuxDevice *devices[] = {&device};
+	Nri__LinuxDevice device = NRI__LINUX_DEVICE__INIT, gone = NRI__LINUX_DEVICE__INIT;
+	Nri__LinuxDevice *devices[] = {&device, &gone};
+	Cri__Device first = CRI__DEVICE__INIT, second = CRI__DEVICE__INIT;
+	Cri__Device *before[] = {&first, &second};
 	char *options[] = {text("ro"), text("rslave")};
 	bind.destination = text("/in");
 	bind.source = text("/out");
@@ -156,11 +171,15 @@ static void test_mounts_and_devices(void **state)
 	bind.n_options = 2;
 	tmpfs.destination = text("/tmp");
 	tmpfs.type = text("tmpfs");
-	device.path = text("/dev/x");
+	first.container_path = device.path = text("/dev/x");
+	second.container_path = text("/dev/y");
+	gone.path = text("-/dev/y");
+	f->config.devices = before;
+	f->config.n_devices = 2;
 	f->adjust.mounts = mounts;
 	f->adjust.n_mounts = 2;
 	f->lnx.devices = devices;
-	f->lnx.n_devices = 1;
+	f->lnx.n_devices = 2;
 	adjust(f);
 	assert_int_equal(f->config.n_mounts, 1);
 	assert_string_equal(f->config.mounts[0]->container_path, "/in");
