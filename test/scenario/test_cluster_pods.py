@@ -82,6 +82,62 @@ def test_resources_of_a_pod_itself(cluster):
     assert c.node.cpus('app/main') == {4, 5} and c.node.cpus('app/log') == c.node.cpus('app/part') == {6, 7}
 
 
+def own_pod(c, cpu):
+    own, both = {'cpu': cpu, 'memory': '1Gi'}, {'cpu': '2', 'memory': '512Mi'}
+    c.api.put('pods', 'default', 'app', {'metadata': {'uid': 'uid-app'}, 'status': {'phase': 'Pending'}, 'spec': {
+        'nodeName': NODE, 'resources': {'requests': own, 'limits': own},
+        'containers': [{'name': 'main', 'resources': {'requests': both, 'limits': both}}, {'name': 'log'}]}})
+
+
+def knows_own(c, cpu):
+    eventually(lambda: c.node.ctl('explain', 'app')['own']['cpu_request_milli'] == cpu)
+
+
+@pytest.mark.parametrize('release', ['0.8', '0.12'])
+def test_a_set_follows_the_pod_s_own_resources(cluster, release):
+    """Runtimes before NRI 0.10 report only the resizes of containers."""
+    scope = {'reservedResources': {'cpu': 'cpuset:0'}, 'topologyManagerPolicy': 'best-effort', 'topologyManagerScope': 'pod'}
+    c = cluster(config={'policy': 'static', 'static': scope}, head={'nri': release})
+    own_pod(c, '4')
+    knows(c, 1)
+    c.node.create('app', ctr('main', '2', '512Mi'), ctr('log'), uid='uid-app', resources={'cpu': '4', 'memory': '1Gi'})
+    assert c.node.cpus('app/main') == {4, 5} and c.node.cpus('app/log') == {6, 7}
+    own_pod(c, '6')
+    knows_own(c, 6000)
+    c.node.run('update-pod', {'pod': 'app', 'cpu': '6', 'memory': '1Gi'})
+    eventually(lambda: len(c.node.cpus('app/log')) == 4)
+    assert c.node.cpus('app/main') == {4, 5}
+    own_pod(c, '20')
+    knows_own(c, 20000)
+    for _ in range(2):
+        with pytest.raises(SimError, match='CPU'):
+            c.node.run('update-pod', {'pod': 'app', 'cpu': '20', 'memory': '1Gi'})
+    assert len(c.node.cpus('app/log')) == 4
+
+
+def test_a_balloon_follows_the_pod_s_own_resources(cluster):
+    types = [{'name': 'own', 'namespaces': ['default'], 'preferNewBalloons': True}]
+    c = cluster(config={'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}, 'balloonTypes': types}})
+    own_pod(c, '4')
+    knows(c, 1)
+    c.node.create('app', ctr('main', '2', '512Mi'), ctr('log'), uid='uid-app', resources={'cpu': '4', 'memory': '1Gi'})
+    assert len(c.node.cpus('app/main')) == 4
+    for cpu in ('7', '3'):
+        own_pod(c, cpu)
+        knows_own(c, int(cpu) * 1000)
+        c.node.run('update-pod', {'pod': 'app', 'cpu': cpu, 'memory': '1Gi'})
+        eventually(lambda n=int(cpu): len(c.node.cpus('app/main')) == n)
+        assert c.node.cpus('app/log') == c.node.cpus('app/main')
+    own_pod(c, '17')
+    knows_own(c, 17000)
+    with pytest.raises(SimError):
+        c.node.run('update-pod', {'pod': 'app', 'cpu': '17', 'memory': '1Gi'})
+    assert len(c.node.cpus('app/main')) == 3
+    c.agent.kill()
+    c.node.restart()
+    assert len(c.node.cpus('app/main')) == 3
+
+
 def test_a_pod_of_its_own_resources_counts_once(cluster):
     """Its containers request 3 of the pod's 4 CPUs: the balloon has 4, after a restart without an agent, too."""
     types = [{'name': 'own', 'namespaces': ['default'], 'preferNewBalloons': True}]

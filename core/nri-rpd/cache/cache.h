@@ -207,7 +207,8 @@ struct pod {
 	/* sums over containers at creation or the last resize; RP_NOT_SET: not reported */
 	struct needs sums;
 	bool sums_stale; /* a container was resized since, without new sums from the runtime */
-	/* the runtime has sent new sums, and no container of the pod was decided since */
+	/* the runtime or the pod feed has sent new resources of the pod, and no container of the
+	 * pod was decided since */
 	bool resized;
 	struct blob *private_data; /* data of policy number `policy` */
 	uint32_t policy;
@@ -266,6 +267,7 @@ struct ctr {
 	int64_t oom_score_adj;
 	struct needs wanted; /* resources last requested by the runtime */
 	int64_t pod_cpu_extra; /* CPU that the pod requests beyond its containers (rp_ctr_info) */
+	int64_t pod_cpu_extra_before; /* value before the resize that is being decided */
 	/* the runtime's own values from the creation or its last update, without the daemon's */
 	struct values requested;
 	struct values acked;

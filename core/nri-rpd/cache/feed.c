@@ -329,3 +329,15 @@ int64_t fed_cpu_extra(const struct fed_pod *pod, const struct fed_ctr *ctr)
 		       ? pod->own.cpu_request - sum
 		       : 0;
 }
+
+void feed_follow_pod(const struct cache *c, struct ctr *ctr)
+{
+	const struct fed_pod *pod = pod_fed(c, ctr->pod);
+	const struct fed_ctr *fed = pod ? fed_ctr(pod, ctr->name) : NULL;
+	ctr->pod_cpu_extra_before = ctr->pod_cpu_extra;
+	if (!fed)
+		return;
+	ctr->pod_cpu_extra = fed_cpu_extra(pod, fed);
+	if (ctr->pod_cpu_extra != ctr->pod_cpu_extra_before)
+		ctr->store.facts = false;
+}

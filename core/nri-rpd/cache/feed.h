@@ -101,3 +101,7 @@ struct needs fed_needs(const struct fed_pod *pod);
 /* Returns the pod's needs as the kubelet sends them with the sandbox: limits are summed even if
  * some container has none. */
 struct needs fed_sandbox_needs(const struct fed_pod *pod);
+
+/* Takes over what the container's pod requests beyond its containers. The previous amount is kept
+ * in pod_cpu_extra_before. */
+void feed_follow_pod(const struct cache *c, struct ctr *ctr);

@@ -3,6 +3,7 @@
 #include "core/nri-rpd/pipeline/node/feed.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "core/nri-rpd/cache/feed.h"
 #include "core/nri-rpd/cache/hugepages.h"
@@ -48,6 +49,18 @@ static void feed_count_pages(struct pipeline *p, const struct fed_pod *fed)
 	}
 }
 
+/* Marks a pod whose own resources differ from those of the last message. The kubelet reports a
+ * resize that it carries out to the runtime; the policy decides then. */
+static void feed_note_resize(struct pipeline *p, const struct fed_pod *fed)
+{
+	const struct fed_pod *old = feed_find(feed_of(p), fed->uid);
+	struct pod *pod = old && old->has_own && fed->has_own
+				  ? cache_pod_by_uid(p->env.cache, fed->uid)
+				  : NULL;
+	if (pod && memcmp(&old->own, &fed->own, sizeof old->own) != 0)
+		pod->resized = true;
+}
+
 void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 {
 	uint32_t left_out = m->n_left_out;
@@ -58,8 +71,10 @@ void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 		feed_begin(feed_of(p));
 	for (uint32_t i = 0; i < m->n_gone; i++)
 		feed_del(feed_of(p), m->gone[i]);
-	for (uint32_t i = 0; i < m->n_pods; i++)
+	for (uint32_t i = 0; i < m->n_pods; i++) {
+		feed_note_resize(p, &m->pods[i]);
 		left_out += feed_put(feed_of(p), &m->pods[i]) != 0;
+	}
 	if (left_out)
 		leave_out(p, left_out);
 	for (uint32_t i = 0; i < m->n_pods; i++)

@@ -12,6 +12,7 @@
 
 #include <utlist.h>
 
+#include "core/nri-rpd/cache/feed.h"
 #include "core/nri-rpd/cache/annotation_rules.h"
 #include "core/nri-rpd/pipeline/internal.h"
 #include "core/nri-rpd/pipeline/request/adjust.h"
@@ -676,6 +677,7 @@ struct resizing {
 	struct values requested; /* values before the resize */
 	struct needs wanted;
 	uint32_t flags;
+	bool pod_resized;
 };
 
 /* Restores the container's requested values after a resize that was refused. */
@@ -687,6 +689,8 @@ static void resize_undo(struct pipeline *p, void *arg)
 	a->requested = (struct values){0};
 	a->ctr->wanted = a->wanted;
 	a->ctr->flags = a->flags;
+	a->ctr->pod_cpu_extra = a->ctr->pod_cpu_extra_before;
+	a->ctr->pod->resized = a->pod_resized;
 }
 
 static int request_resize(struct pipeline *p, void *arg, struct err *err)
@@ -744,10 +748,14 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 			    ctr->full_name, res->cpus);
 	}
 	struct cache *c = p->env.cache;
-	struct resizing resizing = {.ctr = ctr, .wanted = ctr->wanted, .flags = ctr->flags};
+	struct resizing resizing = {.ctr = ctr,
+				    .wanted = ctr->wanted,
+				    .flags = ctr->flags,
+				    .pod_resized = ctr->pod->resized};
 	values_copy(&resizing.requested, &ctr->requested);
 	(void)values_overlay(c, &ctr->requested, res, true);
 	cache_derive_resized(c, ctr);
+	feed_follow_pod(c, ctr);
 	ctr->store.facts = false; /* requested values are stored together with the decision */
 	p->requests.undo = resize_undo;
 	p->requests.undo_arg = &resizing;
@@ -785,6 +793,8 @@ static void pod_resize_undo(struct pipeline *p, void *arg)
 	a->pod->sums = a->sums;
 	a->pod->sums_stale = a->sums_stale;
 	a->pod->resized = a->resized;
+	for (struct ctr *ctr = a->pod->ctrs; ctr; ctr = ctr->pod_next)
+		ctr->pod_cpu_extra = ctr->pod_cpu_extra_before;
 }
 
 static int request_resize_pod(struct pipeline *p, void *arg, struct err *err)
@@ -811,8 +821,10 @@ int request_update_pod(struct pipeline *p, const struct pod_desc *desc, const st
 		return 0;
 	struct pod_resizing a = {pod, pod->sums, pod->sums_stale, pod->resized};
 	cache_resize_pod(pod, res);
-	if (!p->policy || !memcmp(&a.sums, &pod->sums, sizeof a.sums))
+	if (!p->policy || (!a.resized && !memcmp(&a.sums, &pod->sums, sizeof a.sums)))
 		return 0;
+	for (struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next)
+		feed_follow_pod(p->env.cache, ctr);
 	p->requests.undo = pod_resize_undo;
 	p->requests.undo_arg = &a;
 	int r = decide(p, request_resize_pod, &a, err);
