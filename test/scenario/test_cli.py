@@ -143,6 +143,7 @@ def test_wrong_ones(tmp_path, text, place, said):
 @pytest.mark.parametrize('text, said', [
     ('policy: balloons\nballoons: {availableResources: {cpu: "cpuset:0-99"}}\n', '2:33: balloons.availableResources.cpu: CPUs 16-99 do not exist on this node, which has 0-15'),
     ('policy: topology-aware\ntopology-aware: {reservedResources: {cpu: 16}}\n', '2:38: topology-aware.reservedResources.cpu: all 16 CPUs are reserved'),
+    ('policy: none\nruntime: {name: a/b}\n', '2:11: runtime.name: runtimes with NRI 0.12 or later refuse "a/b"'),
     ('policy: balloons\nballoons: {cpuClasses: [{name: b}], balloonTypes: [{name: a, cpuClass: nosuch}]}\n', '2:62: a: unknown CPU class "nosuch"'),
 ])
 def test_good_but_hardly_meant(tmp_path, text, said):

@@ -765,6 +765,18 @@ static void check_namespaces(const struct conf_loader *l, const struct conf_stri
 	}
 }
 
+#define PLUGIN_NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-"
+
+/* Warns of a name with characters that a runtime with NRI 0.12 or later refuses. */
+static void check_plugin_name(const struct conf_loader *l, const char *name)
+{
+	if (name[strspn(name, PLUGIN_NAME_CHARS)])
+		warning_node(l->errs, conf_get(l->conf->root, "runtime.name"), NULL,
+			     "runtimes with NRI 0.12 or later refuse \"%s\": they accept letters, "
+			     "digits and the characters _.+-",
+			     name);
+}
+
 static void fill_agent(const struct conf_loader *l, struct conf_core *core)
 {
 	check_namespaces(l, &core->agent.namespaces);
@@ -858,6 +870,7 @@ int core_fill(struct conf_loader *l)
 	fill_agent(l, core);
 	check_admit(l, core);
 	check_device_nodes(l, core);
+	check_plugin_name(l, core->runtime.name);
 	rc = annotations_fill(l, &core->annotations);
 	prefixes_fill(l, &core->annotations.prefixes);
 	return rc < 0 ? rc : fill_resource_names(l, core);
