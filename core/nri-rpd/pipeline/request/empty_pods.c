@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods that run nothing and whose end the runtime has not reported: a runtime that was killed does
- * not report the sandboxes that it removes later. The pod feed, the runtime's list and new
- * sandboxes of the same pods reveal them. A pod that is removed too early is adopted again when its
- * next container is created.
+ * Pods whose end the runtime has not reported: a runtime that was killed does not report the
+ * sandboxes that it removes later. The pod feed, the runtime's list and new sandboxes of the same
+ * pods reveal them. The kubelet creates a sandbox only after the containers of the pod's last one
+ * have ended. A pod that is removed too early is adopted again when its next container is created.
  */
 #include "core/nri-rpd/pipeline/request/empty_pods.h"
 
@@ -46,7 +46,8 @@ bool empty_pods_is_gone(struct pipeline *p, const struct pod *pod)
 static void empty_pods_remove(struct pipeline *p, const struct pod *pod, const char *why)
 {
 	const struct pod_desc desc = {.id = pod->id};
-	log_info("removed pod %s/%s, which has no containers: %s", pod->ns, pod->name, why);
+	log_info("removed pod %s/%s, which %s: %s", pod->ns, pod->name,
+		 empty_pods_is_empty(pod) ? "has no containers" : "has ended unreported", why);
 	request_remove_pod(p, &desc);
 }
 
@@ -55,7 +56,7 @@ void empty_pods_remove_earlier(struct pipeline *p, const struct pod *pod)
 	for (struct pod *other = cache_pod_by_uid(p->env.cache, pod->uid), *next; other;
 	     other = next) {
 		next = other->uid_next;
-		if (other != pod && empty_pods_is_empty(other))
+		if (other != pod && other->uid && *other->uid)
 			empty_pods_remove(p, other, "it has a new sandbox");
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removal of pods without running containers whose end the runtime has not reported. */
+/* Removal of pods whose end the runtime has not reported. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@ struct fed_message;
 /* Returns true if a listed pod runs nothing, and either has a later sandbox or is unknown to a
  * cluster whose pods are all known. */
 bool empty_pods_is_gone(struct pipeline *p, const struct pod *pod);
-/* Removes earlier sandboxes of a pod that run nothing, when its new sandbox was created. */
+/* Removes earlier sandboxes of a pod, with their containers, when its new sandbox was created. */
 void empty_pods_remove_earlier(struct pipeline *p, const struct pod *pod);
 /* Removes pods that run nothing and that a message of the pod feed reports as gone. The cache's
  * feed has the message already. Called outside of requests. */
