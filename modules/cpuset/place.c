@@ -59,6 +59,24 @@ static void place_pick(const struct rp_plan *p, struct rp_ids free, uint32_t n,
 	machine_pack(p->machine, rp_ids_of(&near), n, ret);
 }
 
+/* Adds up to n free CPUs of the cores that `keep` takes in part. Returns their number. */
+static uint32_t place_complete(const struct rp_plan *p, struct rp_ids keep, struct rp_idset *free,
+			       uint32_t n, struct rp_idset *ret)
+{
+	struct rp_idset own;
+	uint32_t done = 0;
+	machine_surround(p->machine, MACHINE_CORE, keep, &own);
+	rp_idset_and(&own, rp_ids_of(&own), rp_ids_of(free));
+	RP_IDS_EACH (cpu, rp_ids_of(&own)) {
+		if (done == n)
+			break;
+		rp_idset_add(ret, cpu);
+		rp_idset_del(free, cpu);
+		done++;
+	}
+	return done;
+}
+
 int32_t place_find(struct rp_instance *inst, const struct looked *c, struct rp_ids keep,
 		   struct rp_ids avoid, uint32_t n, const char *whose, struct rp_idset *ret)
 {
@@ -78,7 +96,10 @@ int32_t place_find(struct rp_instance *inst, const struct looked *c, struct rp_i
 				    n_free);
 	if (inst->plan->numa_aware && !rp_ids_empty(keep))
 		return machine_grow(inst->plan->machine, keep, rp_ids_of(&free), need, ret);
-	place_pick(inst->plan, rp_ids_of(&free), need, ret);
+	struct rp_idset more;
+	need -= place_complete(inst->plan, keep, &free, need, ret);
+	place_pick(inst->plan, rp_ids_of(&free), need, &more);
+	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&more));
 	rp_idset_or(ret, rp_ids_of(ret), keep);
 	return 0;
 }
