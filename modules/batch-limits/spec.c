@@ -10,7 +10,8 @@
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
 #define QUOTA_MIN 1000 /* smallest quota that the kernel accepts, in microseconds */
-#define AMOUNT_MAX (INT64_C(1) << 50) /* largest amount; sums of such amounts fit 64 bits */
+/* largest amount, in milli-CPU or bytes; its quota, times the percent of a ratio, fits 64 bits */
+#define AMOUNT_MAX (INT64_C(1) << 49)
 
 struct asked {
 	int64_t request, cpu, memory; /* milli-CPU, bytes; limits may be BATCH_UNLIMITED */
