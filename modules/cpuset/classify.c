@@ -61,22 +61,21 @@ int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_i
 	const struct rp_plan *p = inst->plan;
 	if (c->follows)
 		return followed_cpus(inst, c, false, ret);
-	const char *list = list_text(inst, &c->info, p->named_key);
+	const char *key = c->keys.named, *list = list_text(inst, &c->info, key);
 	char why[CPULIST_WHY_MAX], few[CPULIST_FEW_MAX];
 	struct rp_idset wrong;
 	uint32_t beyond;
 	if (!cpulist_parse(list ? list : "", ret, &beyond, why))
-		return modhost_fail(h, -RP_EINVAL, "annotation %s: invalid CPU list: %s",
-				    p->named_key, why);
+		return modhost_fail(h, -RP_EINVAL, "annotation %s: invalid CPU list: %s", key, why);
 	rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(&p->machine->online));
 	bool offline = !rp_ids_empty(rp_ids_of(&wrong));
 	if (beyond && !offline)
-		return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not online: [%u]",
-				    p->named_key, beyond);
+		return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not online: [%u]", key,
+				    beyond);
 	if (!offline)
 		rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(&p->cpus.available));
 	if (!rp_ids_empty(rp_ids_of(&wrong)))
-		return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not %s: %s", p->named_key,
+		return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not %s: %s", key,
 				    offline ? "online" : "available",
 				    cpulist_few(rp_ids_of(&wrong), few));
 	followed_by_others(inst, c, &wrong);
@@ -86,13 +85,13 @@ int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_i
 			h, -RP_EINVAL,
 			"annotation %s: CPU(s) that the scheduler chose for another pod: "
 			"%s",
-			p->named_key, cpulist_few(rp_ids_of(&wrong), few));
-	return isolation_check_named(h, &p->isolation, p->named_key, rp_ids_of(ret));
+			key, cpulist_few(rp_ids_of(&wrong), few));
+	return isolation_check_named(h, &p->isolation, key, rp_ids_of(ret));
 }
 
 bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret)
 {
-	const char *list = list_text(inst, &c->info, inst->plan->named_key);
+	const char *list = list_text(inst, &c->info, c->keys.named);
 	char why[CPULIST_WHY_MAX];
 	struct rp_idset others;
 	uint32_t beyond = 0, n;
@@ -116,7 +115,7 @@ bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idse
  * creation of a container. */
 static void read_forbidden(const struct rp_instance *inst, struct looked *c)
 {
-	const char *key = inst->plan->forbidden_key;
+	const char *key = c->keys.forbidden;
 	const char *list = c->class == CLASS_ANNOTATED ? NULL : list_text(inst, &c->info, key);
 	char why[CPULIST_WHY_MAX];
 	uint32_t beyond;
@@ -182,7 +181,8 @@ void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, str
 	ret->info = *info;
 	ret->n = 0;
 	ret->follows = false;
-	if (list_text(inst, info, inst->plan->named_key)) {
+	ret->keys = record_keys(inst, info->ctr);
+	if (list_text(inst, info, ret->keys.named)) {
 		ret->class = CLASS_ANNOTATED;
 		ret->why = "CPUs named by its pod";
 	} else if (inst->plan->isolation.follow && follow_wants(&inst->h, info->pod)) {

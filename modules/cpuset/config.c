@@ -46,10 +46,24 @@ static const struct rp_key keys[] = {
 
 const struct rp_schema cpuset_schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);
 
+static int32_t read_key(const struct modhost *h, rp_cfg s, const char *path, const char *fallback,
+			const char **ret)
+{
+	*ret = section_text(h, s, path, fallback);
+	if (strlen(*ret) <= KEY_MAX)
+		return 0;
+	return modhost_refuse(h, section_get(h, s, path),
+			      "the name of an annotation has at most %u bytes", KEY_MAX);
+}
+
 static int32_t read_settings(const struct modhost *h, rp_cfg s, struct rp_plan *p)
 {
-	p->named_key = section_text(h, s, "coreIdsAnnotation", "weka.io/cores-ids");
-	p->forbidden_key = section_text(h, s, "forbidCoreIdsAnnotation", "weka.io/forbid-core-ids");
+	int32_t r = read_key(h, s, "coreIdsAnnotation", KEYS_DEFAULT.named, &p->keys.named);
+	if (!r)
+		r = read_key(h, s, "forbidCoreIdsAnnotation", KEYS_DEFAULT.forbidden,
+			     &p->keys.forbidden);
+	if (r)
+		return r;
 	p->min_shared = section_int(h, s, "minSharedCPUs", MIN_SHARED_DEFAULT);
 	p->pin_memory = section_bool(h, s, "pinMemory", true);
 	p->by_qos = section_bool(h, s, "classifyByQoS", false);

@@ -30,12 +30,19 @@
 #include <nri-rp/lib/owners.h>
 #include <nri-rp/lib/relief_owned.h>
 
+/* Names of the pod annotations with CPUs: named ones, and those that are forbidden. */
+struct keys {
+	const char *named, *forbidden;
+};
+#define KEYS_DEFAULT ((struct keys){"weka.io/cores-ids", "weka.io/forbid-core-ids"})
+#define KEY_MAX 317u /* length of the longest name of an annotation */
+
 #define MIN_SHARED_DEFAULT (-1) /* default: 1 CPU while shared containers run */
 
 /* The configuration applied to the topology of this node. */
 struct rp_plan {
 	rp_cfg section;
-	const char *named_key, *forbidden_key; /* names of the pod annotations */
+	struct keys keys; /* for new containers */
 	int64_t min_shared;
 	int64_t update_delay_ms, max_update_delay_ms; /* delay before the pool grows */
 	bool pin_memory, numa_aware, shared_cache, needs_memory, by_qos;
@@ -56,7 +63,7 @@ void plan_fini(struct rp_plan *p);
 enum cpuset_class { CLASS_SHARED, CLASS_INTEGER, CLASS_ANNOTATED, N_CLASSES };
 extern const char *const class_names[N_CLASSES];
 
-/* A container with its class. */
+/* A container with its class. Its texts are valid until the callback returns. */
 struct looked {
 	struct rp_ctr_info info;
 	enum cpuset_class class;
@@ -64,6 +71,7 @@ struct looked {
 	bool follows; /* a scheduler chose the CPUs (followScheduler) */
 	bool forbids; /* the pod has a list of forbidden CPUs */
 	struct rp_idset forbidden;
+	struct keys keys; /* annotations that were configured when the container was created */
 	const char *why; /* reason for the container's class */
 };
 
@@ -113,10 +121,15 @@ struct record {
 };
 #define RECORD_FORBIDS 0x1u /* the pod has a list of forbidden CPUs */
 #define RECORD_FOLLOWS 0x2u /* a scheduler chose the CPUs */
+#define RECORD_KEYS                                                                                \
+	0x4u /* the texts of struct keys follow, because they are not the default ones */
 
 /* Reads the record. Returns false if another policy made the last decision; *ret is then the
  * record of a shared container. */
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret);
+/* Returns the keys with which the container was created, or those for new containers if it has no
+ * record. */
+struct keys record_keys(const struct rp_instance *inst, rp_ctr ctr);
 /* Returns true if the container has the CPUs that a scheduler chose for its pod. */
 bool record_follows(const struct rp_instance *inst, const struct rp_ctr_info *info);
 /* Stages the CPUs of an annotated or integer container. reason: why these are not the intended

@@ -1,15 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages CPUs, memory and records of containers in the transaction. */
+#include <nri-rp/lib/bytes.h>
 #include "modules/cpuset/cpuset.h"
 
 #define NAMED_GROUP 1u /* group in which annotated containers may share their CPUs */
 #define RECORD_VERSION 2u
 
+/* The largest record: keys are written with their NUL. */
+#define RECORD_SIZE_MAX (sizeof(struct record) + 2 * (KEY_MAX + 1))
+
+static bool record_parse(const struct rp_instance *inst, rp_ctr ctr, struct record *ret,
+			 struct keys *ret_keys)
+{
+	struct bytes_left left = ctr_record_bytes(&inst->h, ctr);
+	struct record rec;
+	struct keys keys = KEYS_DEFAULT;
+	if (!bytes_take(&left, &rec, sizeof rec) || rec.version != RECORD_VERSION ||
+	    rec.class >= N_CLASSES)
+		return false;
+	if (rec.flags & RECORD_KEYS) {
+		keys.named = bytes_take_text(&left);
+		keys.forbidden = bytes_take_text(&left);
+	}
+	if (left.failed || bytes_n_left(&left))
+		return false;
+	*ret = rec;
+	*ret_keys = keys;
+	return true;
+}
+
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
+	struct keys keys;
 	*ret = (struct record){.class = CLASS_SHARED};
-	return ctr_record(&inst->h, ctr, RECORD_VERSION, ret, sizeof *ret) &&
-	       ret->class < N_CLASSES;
+	return record_parse(inst, ctr, ret, &keys);
+}
+
+struct keys record_keys(const struct rp_instance *inst, rp_ctr ctr)
+{
+	struct record rec;
+	struct keys keys;
+	return record_parse(inst, ctr, &rec, &keys) ? keys : inst->plan->keys;
+}
+
+static int32_t record_write(struct rp_instance *inst, rp_txn txn, const struct looked *c,
+			    enum cpuset_class class)
+{
+	const struct keys *k = &c->keys;
+	bool other = strcmp(k->named, KEYS_DEFAULT.named) != 0 ||
+		     strcmp(k->forbidden, KEYS_DEFAULT.forbidden) != 0;
+	const struct record rec = {RECORD_VERSION, (uint16_t) class,
+				   (c->forbids ? RECORD_FORBIDS : 0) |
+					   (c->follows ? RECORD_FOLLOWS : 0) |
+					   (other ? RECORD_KEYS : 0)};
+	uint8_t data[RECORD_SIZE_MAX];
+	struct bytes out = BYTES_IN(data);
+	(void)bytes_put(&out, &rec, sizeof rec);
+	if (other) {
+		bytes_put_text(&out, k->named);
+		bytes_put_text(&out, k->forbidden);
+	}
+	return ctr_set_record(&inst->h, txn, c->info.ctr, data, out.size);
 }
 
 bool record_follows(const struct rp_instance *inst, const struct rp_ctr_info *info)
@@ -22,9 +73,6 @@ bool record_follows(const struct rp_instance *inst, const struct rp_ctr_info *in
 static int32_t stage_stage(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 			   enum cpuset_class class, struct rp_ids cpus, const char *reason)
 {
-	const struct record rec = {RECORD_VERSION, (uint16_t) class,
-				   (c->forbids ? RECORD_FORBIDS : 0) |
-					   (c->follows ? RECORD_FOLLOWS : 0)};
 	bool own = class != CLASS_SHARED && !inst->now.overlapping,
 	     pin = (class == CLASS_ANNOTATED && inst->plan->pin_memory) ||
 		   (class == CLASS_INTEGER && inst->plan->numa_aware);
@@ -35,7 +83,7 @@ static int32_t stage_stage(struct rp_instance *inst, rp_txn txn, const struct lo
 	int32_t r = ctr_stage(&inst->h, txn, c->info.ctr, &s);
 	if (!r)
 		r = ctr_pin_memory(&inst->h, txn, &c->info, pin, cpus);
-	return r ? r : ctr_set_record(&inst->h, txn, c->info.ctr, &rec, sizeof rec);
+	return r ? r : record_write(inst, txn, c, class);
 }
 
 int32_t stage_own(struct rp_instance *inst, rp_txn txn, const struct looked *c, struct rp_ids cpus,
