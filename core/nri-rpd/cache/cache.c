@@ -19,6 +19,7 @@
 #include "core/nri-rpd/cache/pod_level.h"
 #include "core/nri-rpd/cache/txn.h"
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 #include "core/nri-rpd/cache/resources.h"
@@ -302,15 +303,8 @@ struct cache *cache_free(struct cache *c)
 	return NULL;
 }
 
-struct intern *cache_sets(struct cache *c)
-{
-	return c->sets;
-}
-
-struct feed *cache_feed(struct cache *c)
-{
-	return &c->feed;
-}
+DEFINE_GETTER_OF(cache_sets, struct intern *, struct cache *c, c->sets)
+DEFINE_GETTER_OF(cache_feed, struct feed *, struct cache *c, &c->feed)
 
 void cache_set_memory_total(struct cache *c, uint64_t bytes)
 {
@@ -862,22 +856,7 @@ struct ctr *cache_ctr_of(struct cache *c, rp_ctr handle)
 	return slots_get(&c->ctr_slots, handle);
 }
 
-struct pod *cache_pods(struct cache *c)
-{
-	return c->pods;
-}
-
-struct ctr *cache_ctrs(struct cache *c)
-{
-	return c->ctrs;
-}
-
-unsigned cache_n_pods(const struct cache *c)
-{
-	return c->pod_slots.n;
-}
-
-unsigned cache_n_ctrs(const struct cache *c)
-{
-	return c->ctr_slots.n;
-}
+DEFINE_GETTER_OF(cache_pods, struct pod *, struct cache *c, c->pods)
+DEFINE_GETTER_OF(cache_ctrs, struct ctr *, struct cache *c, c->ctrs)
+DEFINE_GETTER_OF(cache_n_pods, unsigned, const struct cache *c, c->pod_slots.n)
+DEFINE_GETTER_OF(cache_n_ctrs, unsigned, const struct cache *c, c->ctr_slots.n)

@@ -7,6 +7,7 @@
 
 #include "core/nri-rpd/cache/internal.h"
 #include "core/lib/util/hash.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/str.h"
 
@@ -200,20 +201,9 @@ const struct fed_pod *feed_find(const struct feed *f, const char *uid)
 	return feed_do_find(f, uid);
 }
 
-unsigned feed_n_ended(const struct feed *f)
-{
-	return f->n_ended;
-}
-
-const struct fed_pod *feed_pods(const struct feed *f)
-{
-	return f->pods;
-}
-
-unsigned feed_n_pods(const struct feed *f)
-{
-	return HASH_COUNT(f->pods);
-}
+DEFINE_GETTER_OF(feed_n_ended, unsigned, const struct feed *f, f->n_ended)
+DEFINE_GETTER_OF(feed_pods, const struct fed_pod *, const struct feed *f, f->pods)
+DEFINE_GETTER_OF(feed_n_pods, unsigned, const struct feed *f, HASH_COUNT(f->pods))
 
 /* ---- requests -------------------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/nri-rpd/cache/internal.h"
+#include "core/lib/util/getter.h"
 
 struct txn {
 	struct cache *cache;
@@ -127,20 +128,9 @@ struct txn *txn_begin(struct cache *c)
 	return t;
 }
 
-uint64_t txn_id(const struct txn *t)
-{
-	return t->id;
-}
-
-struct cache *txn_cache(const struct txn *t)
-{
-	return t->cache;
-}
-
-uint32_t cache_owned(const struct cache *c)
-{
-	return c->n_owned;
-}
+DEFINE_GETTER_OF(txn_id, uint64_t, const struct txn *t, t->id)
+DEFINE_GETTER_OF(txn_cache, struct cache *, const struct txn *t, t->cache)
+DEFINE_GETTER_OF(cache_owned, uint32_t, const struct cache *c, c->n_owned)
 
 struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr)
 {
@@ -164,10 +154,7 @@ uint64_t cache_running_txn(const struct cache *c)
 	return c->txn && !c->txn->committed ? c->txn->id : 0;
 }
 
-uint64_t cache_last_txn(const struct cache *c)
-{
-	return c->txn_ids;
-}
+DEFINE_GETTER_OF(cache_last_txn, uint64_t, const struct cache *c, c->txn_ids)
 
 struct txn *txn_of(struct cache *c, uint64_t id)
 {
@@ -231,10 +218,7 @@ const struct blob *txn_pod_private(const struct pod *pod, uint32_t *ret_policy)
 	return pod->stage ? pod->stage->private_data : pod->private_data;
 }
 
-const struct pod_stage *txn_pods(const struct txn *t)
-{
-	return t->pods;
-}
+DEFINE_GETTER_OF(txn_pods, const struct pod_stage *, const struct txn *t, t->pods)
 
 void txn_set_created(struct txn *t, struct ctr *ctr)
 {
@@ -242,15 +226,8 @@ void txn_set_created(struct txn *t, struct ctr *ctr)
 	t->created = ctr;
 }
 
-struct ctr *txn_created(const struct txn *t)
-{
-	return t->created;
-}
-
-struct extras *txn_extras(struct txn *t)
-{
-	return &t->extras;
-}
+DEFINE_GETTER_OF(txn_created, struct ctr *, const struct txn *t, t->created)
+DEFINE_GETTER_OF(txn_extras, struct extras *, struct txn *t, &t->extras)
 
 void txn_set_patience(struct txn *t, struct patience patience)
 {
@@ -258,35 +235,17 @@ void txn_set_patience(struct txn *t, struct patience patience)
 	t->patience = patience;
 }
 
-struct patience txn_patience(const struct txn *t)
-{
-	return t->patience;
-}
+DEFINE_GETTER_OF(txn_patience, struct patience, const struct txn *t, t->patience)
 
 void txn_set_broken(struct txn *t, const struct stage *s)
 {
 	t->broken = s;
 }
 
-const struct stage *txn_broken(const struct txn *t)
-{
-	return t->broken;
-}
-
-bool txn_committed(const struct txn *t)
-{
-	return t->committed;
-}
-
-const struct stage *txn_touched(const struct txn *t)
-{
-	return t->first;
-}
-
-unsigned txn_n_touched(const struct txn *t)
-{
-	return t->n;
-}
+DEFINE_GETTER_OF(txn_broken, const struct stage *, const struct txn *t, t->broken)
+DEFINE_GETTER_OF(txn_committed, bool, const struct txn *t, t->committed)
+DEFINE_GETTER_OF(txn_touched, const struct stage *, const struct txn *t, t->first)
+DEFINE_GETTER_OF(txn_n_touched, unsigned, const struct txn *t, t->n)
 
 uint32_t txn_changed(const struct stage *s)
 {

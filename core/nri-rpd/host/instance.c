@@ -15,6 +15,7 @@
 #include "core/nri-rpd/cache/txn.h"
 #include "core/nri-rpd/host/service/services.h"
 #include "core/nri-rpd/host/watchdog.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 
@@ -172,10 +173,7 @@ static int instance_leave(struct instance *i, enum crumb_call call, int32_t resu
 
 /* Defines a function of instance.h that reads a property of an instance. */
 #define DEFINE_GETTER(name, type, ...)                                                             \
-	type name(const struct instance *i)                                                        \
-	{                                                                                          \
-		return __VA_ARGS__;                                                                \
-	}
+	DEFINE_GETTER_OF(name, type, const struct instance *i, __VA_ARGS__)
 /* Define functions of instance.h that call an optional callback: with a sink, or about a container,
  * which is the object of the call. */
 #define DEFINE_SINK_CALL(name, sink_type, table, callback, call)                                   \

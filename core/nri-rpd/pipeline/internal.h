@@ -24,6 +24,7 @@
 #include "core/nri-rpd/pipeline/wait/hold.h"
 #include "core/nri-rpd/pipeline/state/persist.h"
 #include "core/nri-rpd/pipeline/wait/plugins.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/reclog.h"
 #include "core/nri-rpd/pipeline/observe/status.h"
 #include "core/nri-rpd/pipeline/request/rebalance.h"
@@ -74,10 +75,7 @@ static inline bool pipeline_records(const struct pipeline *p)
 
 /* Defines a function that reads a property of a pipeline. */
 #define DEFINE_GETTER(name, type, ...)                                                             \
-	type name(const struct pipeline *p)                                                        \
-	{                                                                                          \
-		return __VA_ARGS__;                                                                \
-	}
+	DEFINE_GETTER_OF(name, type, const struct pipeline *p, __VA_ARGS__)
 /* Defines a step of a decision, for decide(), by one expression. */
 #define DECISION_STEP(name, ...)                                                                   \
 	static int name(struct pipeline *p, void *arg, struct err *err)                            \
