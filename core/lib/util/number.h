@@ -22,5 +22,6 @@ int str_to_bytes(const char *s, int64_t *ret);
 /* Parses a duration: "300ms", "30s", "1m30s", "2h" → milliseconds, rounded up. */
 int str_to_ms(const char *s, int64_t *ret);
 
-/* Parses a frequency: "2.4GHz", "800 M", "1200000" (kHz) → kHz, rounded up; not negative. */
+/* Parses a frequency: "2.4GHz", "800 M", "1200000" (kHz) → kHz, rounded up; not negative.
+ * Amounts between 0 and 1 kHz are refused. */
 int str_to_khz(const char *s, int64_t *ret);
