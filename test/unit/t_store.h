@@ -189,7 +189,6 @@ UNUSED static void decide(struct cache *c, struct ctr *ctr, unsigned i, unsigned
 	txn_put_blob(&d->data, i % 4 == 2 ? blob_str("SHARED_CPUS=\"0-3\"\n") : NULL);
 	txn_commit(t);
 	txn_end(t);
-	ctr->flags = (ctr->flags & ~RP_CTR_DEGRADED) | (ctr->cur.degraded ? RP_CTR_DEGRADED : 0u);
 	if (i % 3)
 		ctr_ack(c, ctr, ctr_diff(ctr));
 }

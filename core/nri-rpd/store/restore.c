@@ -174,8 +174,6 @@ static int apply_decision(struct restore *r, struct ctr *ctr, const struct store
 	ctr->sent = (struct values){.amounts = from->sent.amounts};
 	ctr->pid = from->pid;
 	ctr->created_ns = from->created_ns;
-	if (from->degraded.data)
-		ctr->flags |= RP_CTR_DEGRADED;
 	return res;
 }
 
