@@ -159,6 +159,20 @@ static bool anybody_overlaps(const struct rp_instance *inst, bool same_sets)
 	return false;
 }
 
+/* Stages the CPUs of an entry while pinCPU is off: all CPUs, if the container was pinned before. */
+static int32_t stage_loose(struct rp_instance *inst, rp_txn txn, const struct entry *e,
+			   const char *degraded)
+{
+	struct rp_ctr_info info;
+	struct rp_idset online;
+	int32_t r = ctr_info(&inst->h, e->ctr, &info);
+	if (r || rp_ids_empty(info.cpus))
+		return r ? r : inst->h.cache->set_degraded(inst->h.ctx, txn, e->ctr, degraded);
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
+	return ctr_stage(&inst->h, txn, e->ctr,
+			 &(struct ctr_stage){.cpus = rp_ids_of(&online), .degraded = degraded});
+}
+
 /* Stages the CPUs of an entry. Containers of a pod share its dedicated CPUs: they form a group,
  * numbered by the first of them. */
 static int32_t stage_cpus(struct rp_instance *inst, rp_txn txn, struct entry *e)
@@ -169,9 +183,11 @@ static int32_t stage_cpus(struct rp_instance *inst, rp_txn txn, struct entry *e)
 	bool lost = e->is.flags & ASK_LOST;
 	bool own = e->is.level == LEVEL_DEDICATED && !lost && !inst->pools.overlapping;
 	e->is.set &= ~SET_LOOSE;
-	if (!inst->plan->pin_cpu)
+	if (!inst->plan->pin_cpu) {
 		e->is.set |= SET_LOOSE;
-	if (rp_ids_empty(ids) || !inst->plan->pin_cpu)
+		return stage_loose(inst, txn, e, lost ? LOST_TEXT : NULL);
+	}
+	if (rp_ids_empty(ids))
 		return inst->h.cache->set_degraded(inst->h.ctx, txn, e->ctr,
 						   lost ? LOST_TEXT : NULL);
 	return ctr_stage(&inst->h, txn, e->ctr,
@@ -185,9 +201,11 @@ static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct e
 {
 	struct rp_ctr_info info;
 	struct rp_idset mems;
-	int32_t r = inst->plan->pin_memory ? ctr_info(&inst->h, e->ctr, &info) : 0;
-	if (r || !inst->plan->pin_memory || (info.flags & RP_CTR_PRESERVE_MEM))
+	int32_t r = ctr_info(&inst->h, e->ctr, &info);
+	if (r || (info.flags & RP_CTR_PRESERVE_MEM))
 		return r;
+	if (!inst->plan->pin_memory)
+		return ctr_pin_memory(&inst->h, txn, &info, false, rp_ids_none());
 	stage_mems_of(inst, e, &mems);
 	if (rp_ids_empty(rp_ids_of(&mems)))
 		return 0;
