@@ -277,6 +277,27 @@ static int read_state(const json_t *spec, enum ctr_state *ret, struct err *err)
 	return err_set(err, -EINVAL, "state: expected created, running or exited");
 }
 
+/* Converts the amounts of huge pages in a container's description to numbers of bytes. */
+static int read_hugepages(json_t *spec, struct err *err)
+{
+	struct args *a = ARGS(spec, err);
+	const json_t *map;
+	const char *key;
+	json_t *value;
+	int r = arg_map(a, "hugepages", &map);
+	struct args sizes = *ARGS(map, err);
+	json_object_foreach((json_t *)(uintptr_t)map, key, value)
+	{
+		int64_t bytes = 0;
+		r = r ? r : arg_amount(&sizes, key, ARG_BYTES, 0, &bytes);
+		if (r || json_is_integer(value))
+			continue;
+		if (json_object_set_new((json_t *)(uintptr_t)map, key, json_integer(bytes)))
+			return err_errno(err, -ENOMEM, "container");
+	}
+	return r;
+}
+
 static int fill_ctr(struct sim *s, const json_t *spec, struct sim_ctr *c, struct err *err)
 {
 	const char *name;
@@ -306,7 +327,8 @@ static int fill_ctr(struct sim *s, const json_t *spec, struct sim_ctr *c, struct
 						 (int64_t)topo_memory(s->topo));
 	if (!c->cgroups_path)
 		return err_errno(err, -ENOMEM, "container");
-	return fill_resources(c, spec, &c->res, err);
+	r = read_hugepages(c->spec, err);
+	return r ? r : fill_resources(c, spec, &c->res, err);
 }
 
 static void free_ctr(struct sim_ctr *c)

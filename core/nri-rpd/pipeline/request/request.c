@@ -704,7 +704,7 @@ static int request_resize(struct pipeline *p, void *arg, struct err *err)
 	decision_follow(d, &a->requested, &ctr->requested);
 	adjusted_needs(p, ctr, &needs);
 	/* a container without a request may share resources that its pod gained or lost */
-	if (memcmp(&d->needs, &needs, sizeof needs) == 0 && !ctr->pod->resized)
+	if (memcmp(&d->needs, &needs, sizeof needs) == 0 && (!ctr->pod->resized || d->degraded))
 		return 0;
 	ctr->pod->resized = false;
 	adjust_stage(p, ctr, d);
@@ -802,7 +802,9 @@ static int request_resize_pod(struct pipeline *p, void *arg, struct err *err)
 	const struct pod_resizing *a = arg;
 	int r = 0;
 	for (struct ctr *ctr = a->pod->ctrs; ctr && !r; ctr = ctr->pod_next) {
-		if (!ctr_live(ctr->cur.state) || ctr->cur.claimed || ctr->device)
+		/* A degraded container lacks resources already: no reason to refuse the resize. */
+		if (!ctr_live(ctr->cur.state) || ctr->cur.claimed || ctr->cur.degraded ||
+		    ctr->device)
 			continue;
 		struct decision *d = txn_stage(p->txn, ctr);
 		if (!d)
