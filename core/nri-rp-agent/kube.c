@@ -13,6 +13,7 @@
 #include "core/lib/kube/http.h"
 #include "core/nri-rp-agent/rbac_hint.h"
 #include "core/lib/util/buf.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
@@ -172,15 +173,8 @@ unsigned kube_written(const struct kube *k, const struct kube_written **ret)
 	return k->n_written;
 }
 
-const char *kube_unreachable(const struct kube *k)
-{
-	return k->last_error;
-}
-
-const char *kube_server(const struct kube *k)
-{
-	return k->config.server;
-}
+DEFINE_GETTER_OF(kube_unreachable, const char *, const struct kube *k, k->last_error)
+DEFINE_GETTER_OF(kube_server, const char *, const struct kube *k, k->config.server)
 
 void kube_on_state(struct kube *k, void (*changed)(void *arg), void *arg)
 {
@@ -501,12 +495,5 @@ struct kube *kube_free(struct kube *k)
 	return NULL;
 }
 
-struct loop *kube_loop(const struct kube *k)
-{
-	return k->loop;
-}
-
-const char *kube_namespace(const struct kube *k)
-{
-	return k->config.ns;
-}
+DEFINE_GETTER_OF(kube_loop, struct loop *, const struct kube *k, k->loop)
+DEFINE_GETTER_OF(kube_namespace, const char *, const struct kube *k, k->config.ns)

@@ -7,6 +7,7 @@
 
 #include "core/lib/grpc/conn.h"
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
 #include "core/lib/wire/sock.h"
@@ -165,15 +166,8 @@ int plugin_call(struct plugin *p, const char *method, const uint8_t *payload, si
 
 /* ---- state for people ------------------------------------------------------------------------ */
 
-bool plugin_connected(const struct plugin *p)
-{
-	return p->ready;
-}
-
-uint64_t plugin_stopped_ms(const struct plugin *p)
-{
-	return p->stopped_ms;
-}
+DEFINE_GETTER_OF(plugin_connected, bool, const struct plugin *p, p->ready)
+DEFINE_GETTER_OF(plugin_stopped_ms, uint64_t, const struct plugin *p, p->stopped_ms)
 
 void plugin_describe(const struct plugin *p, Agent__Plugin *ret)
 {

@@ -14,6 +14,7 @@
 
 #include "core/lib/wire/agent_protocol.h"
 #include "core/lib/util/grants.h"
+#include "core/lib/util/getter.h"
 #include "core/nri-rp-agent/link.h"
 #include "core/nri-rp-agent/unary.h"
 #include "core/lib/util/buf.h"
@@ -329,15 +330,8 @@ struct known_plugin *plugins_find(struct plugins *p, const char *resource)
 	return NULL;
 }
 
-struct known_plugin *plugins_first(struct plugins *p)
-{
-	return p->list;
-}
-
-struct link *plugins_link(struct plugins *p)
-{
-	return p->config.link;
-}
+DEFINE_GETTER_OF(plugins_first, struct known_plugin *, struct plugins *p, p->list)
+DEFINE_GETTER_OF(plugins_link, struct link *, struct plugins *p, p->config.link)
 
 bool plugins_serve(struct plugins *p, struct rpc_request *req)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/clock.h"
 #include "core/lib/util/str.h"
@@ -97,15 +98,8 @@ int writer_put(struct writer *w, json_t *body)
 	return 0;
 }
 
-bool writer_idle(const struct writer *w)
-{
-	return !w->wanted;
-}
-
-bool writer_writing(const struct writer *w)
-{
-	return w->call != NULL;
-}
+DEFINE_GETTER_OF(writer_idle, bool, const struct writer *w, !w->wanted)
+DEFINE_GETTER_OF(writer_writing, bool, const struct writer *w, w->call != NULL)
 
 struct writer *writer_new(struct kube *k, const struct writer_config *config)
 {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/hash.h"
 #include "core/lib/util/log.h"
 #include "core/lib/util/str.h"
@@ -198,20 +199,9 @@ bool kubepods_take_change(struct kubepods *k, char ret[CGROUP_PATH_MAX])
 	return true;
 }
 
-unsigned kubepods_n_changes(const struct kubepods *k)
-{
-	return k->n_changes;
-}
-
-bool kubepods_all_changed(const struct kubepods *k)
-{
-	return k->all;
-}
-
-uint64_t kubepods_n_listed(const struct kubepods *k)
-{
-	return k->n_listed;
-}
+DEFINE_GETTER_OF(kubepods_n_changes, unsigned, const struct kubepods *k, k->n_changes)
+DEFINE_GETTER_OF(kubepods_all_changed, bool, const struct kubepods *k, k->all)
+DEFINE_GETTER_OF(kubepods_n_listed, uint64_t, const struct kubepods *k, k->n_listed)
 
 static bool kubepods_below(const char *cgroup, const char *name, char ret[CGROUP_PATH_MAX])
 {
@@ -449,10 +439,7 @@ static void find_top(struct kubepods *k)
 	}
 }
 
-const char *kubepods_top(const struct kubepods *k)
-{
-	return *k->top ? k->top : NULL;
-}
+DEFINE_GETTER_OF(kubepods_top, const char *, const struct kubepods *k, *k->top ? k->top : NULL)
 
 int kubepods_walk(struct kubepods *k, int (*fn)(const struct kubepods_entry *e, void *arg),
 		  void *arg)

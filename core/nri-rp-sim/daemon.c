@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/lib/util/buf.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/cleanup.h"
 #include "core/lib/util/clock.h"
 
@@ -215,15 +216,8 @@ int daemon_start(struct sim *s, struct err *err)
 	return r;
 }
 
-bool daemon_running(const struct sim *s)
-{
-	return s->daemon && s->daemon->pid;
-}
-
-int daemon_pid(const struct sim *s)
-{
-	return s->daemon ? s->daemon->pid : 0;
-}
+DEFINE_GETTER_OF(daemon_running, bool, const struct sim *s, s->daemon && s->daemon->pid)
+DEFINE_GETTER_OF(daemon_pid, int, const struct sim *s, s->daemon ? s->daemon->pid : 0)
 
 int daemon_last_status(const struct sim *s)
 {

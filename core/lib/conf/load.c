@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/str.h"
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -343,15 +344,8 @@ struct conf *conf_free(struct conf *conf)
 	return NULL;
 }
 
-const struct conf_core *conf_core(const struct conf *conf)
-{
-	return &conf->core;
-}
-
-rp_cfg conf_root(const struct conf *conf)
-{
-	return conf->root;
-}
+DEFINE_GETTER_OF(conf_core, const struct conf_core *, const struct conf *conf, &conf->core)
+DEFINE_GETTER_OF(conf_root, rp_cfg, const struct conf *conf, conf->root)
 
 rp_cfg conf_section(const struct conf *conf, const char *module)
 {

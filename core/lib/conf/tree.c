@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/lib/util/str.h"
+#include "core/lib/util/getter.h"
 
 struct rp_cfg_node *node_new(struct arena *arena, uint32_t kind, const struct conf_file *file)
 {
@@ -84,10 +85,7 @@ void node_rename(struct conf_member *member, const char *key)
 
 /* ---- getters --------------------------------------------------------------------------------- */
 
-uint32_t conf_kind(rp_cfg node)
-{
-	return node ? node->kind : RP_NODE_NULL;
-}
+DEFINE_GETTER_OF(conf_kind, uint32_t, rp_cfg node, node ? node->kind : RP_NODE_NULL)
 
 #define SEGMENT_MAX 256
 
@@ -130,15 +128,8 @@ const char *conf_text(rp_cfg node, const char *fallback)
 	return node_is(node, RP_NODE_SCALAR) ? node->text : fallback;
 }
 
-bool conf_quoted(rp_cfg node)
-{
-	return node && node->quoted;
-}
-
-uint32_t conf_line(rp_cfg node)
-{
-	return node ? node->line : 0;
-}
+DEFINE_GETTER_OF(conf_quoted, bool, rp_cfg node, node && node->quoted)
+DEFINE_GETTER_OF(conf_line, uint32_t, rp_cfg node, node ? node->line : 0)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include <utlist.h>
 
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/getter.h"
 
 /* In bytes. The window is reopened with each piece of data, so only the windows of streams
  * limit. */
@@ -508,10 +509,7 @@ bool h2_usable(const struct h2 *h)
 	return !h->closed && nghttp2_session_check_request_allowed(h->session);
 }
 
-bool h2_is_closed(const struct h2 *h)
-{
-	return h->closed;
-}
+DEFINE_GETTER_OF(h2_is_closed, bool, const struct h2 *h, h->closed)
 
 bool h2_finished(const struct h2 *h)
 {
@@ -524,10 +522,7 @@ const char *h2_complaint(const struct h2 *h)
 	return h->complaint ? nghttp2_http2_strerror(h->complaint) : NULL;
 }
 
-unsigned h2_n_streams(const struct h2 *h)
-{
-	return h->n_streams;
-}
+DEFINE_GETTER_OF(h2_n_streams, unsigned, const struct h2 *h, h->n_streams)
 
 static int make_session(struct h2 *h, nghttp2_session_callbacks *c, nghttp2_option *o)
 {

@@ -9,6 +9,7 @@
 
 #include "core/lib/topo/impl.h"
 #include "core/lib/util/cleanup.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/str.h"
 
 #define ARENA_BLOCK 16384u
@@ -277,15 +278,8 @@ bool topo_set_device_nodes(struct topo *t, const char *setting)
 	return true;
 }
 
-bool topo_has_devices(const struct topo *t)
-{
-	return t->has_devices;
-}
-
-bool topo_hides_memory(const struct topo *t)
-{
-	return t->hides_memory;
-}
+DEFINE_GETTER_OF(topo_has_devices, bool, const struct topo *t, t->has_devices)
+DEFINE_GETTER_OF(topo_hides_memory, bool, const struct topo *t, t->hides_memory)
 
 /* Reads a snapshot. old: the previous one, whose settings apply, or NULL. */
 static int read_after(const struct topo *old, const struct fs_root *root, size_t memory_max,

@@ -6,12 +6,10 @@
 
 #include "core/lib/topo/impl.h"
 #include "core/lib/util/sized.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/topo/sst_impl.h"
 
-int topo_root_fd(const struct topo *t)
-{
-	return t->root.fd;
-}
+DEFINE_GETTER_OF(topo_root_fd, int, const struct topo *t, t->root.fd)
 
 struct topo *topo_free(struct topo *t)
 {
@@ -24,25 +22,15 @@ struct topo *topo_free(struct topo *t)
 	return NULL;
 }
 
-uint64_t topo_generation(const struct topo *t)
-{
-	return t->generation;
-}
-
-uint64_t topo_memory(const struct topo *t)
-{
-	return t->memory;
-}
+DEFINE_GETTER_OF(topo_generation, uint64_t, const struct topo *t, t->generation)
+DEFINE_GETTER_OF(topo_memory, uint64_t, const struct topo *t, t->memory)
 
 size_t topo_size(const struct topo *t)
 {
 	return sizeof *t + arena_held(t->arena) + sst_size(t);
 }
 
-uint32_t topo_n_notes(const struct topo *t)
-{
-	return t->n_notes;
-}
+DEFINE_GETTER_OF(topo_n_notes, uint32_t, const struct topo *t, t->n_notes)
 
 const char *topo_note(const struct topo *t, uint32_t index)
 {
@@ -129,10 +117,7 @@ uint32_t topo_distance(const struct topo *t, uint32_t from, uint32_t to)
 	return t->distances[(size_t)a * t->n_nodes + b];
 }
 
-uint32_t topo_n_caches(const struct topo *t)
-{
-	return t->n_caches;
-}
+DEFINE_GETTER_OF(topo_n_caches, uint32_t, const struct topo *t, t->n_caches)
 
 int topo_cache(const struct topo *t, uint32_t index, struct rp_cache_info *out)
 {

@@ -4,6 +4,7 @@
  * separate block behind the front one. Under AddressSanitizer all unallocated bytes are poisoned.
  */
 #include "core/lib/util/arena.h"
+#include "core/lib/util/getter.h"
 
 #include <stdarg.h>
 #include <stdalign.h>
@@ -95,20 +96,9 @@ void arena_reset(struct arena *a)
 	block_init(a->front, NULL, a->front->size);
 }
 
-size_t arena_used(const struct arena *a)
-{
-	return a->used;
-}
-
-size_t arena_held(const struct arena *a)
-{
-	return a->held;
-}
-
-bool arena_failed(const struct arena *a)
-{
-	return !a || a->failed;
-}
+DEFINE_GETTER_OF(arena_used, size_t, const struct arena *a, a->used)
+DEFINE_GETTER_OF(arena_held, size_t, const struct arena *a, a->held)
+DEFINE_GETTER_OF(arena_failed, bool, const struct arena *a, !a || a->failed)
 
 static struct block *add_block(struct arena *a, size_t need)
 {

@@ -5,6 +5,7 @@
  * forked child can never write to its parent's pipe.
  */
 #include "core/lib/util/loop.h"
+#include "core/lib/util/getter.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -290,15 +291,8 @@ void loop_stop(struct loop *loop)
 	event_base_loopbreak(loop->base);
 }
 
-struct event_base *loop_base(struct loop *loop)
-{
-	return loop->base;
-}
-
-bool loop_is_abandoned(const struct loop *loop)
-{
-	return loop->abandoned;
-}
+DEFINE_GETTER_OF(loop_base, struct event_base *, struct loop *loop, loop->base)
+DEFINE_GETTER_OF(loop_is_abandoned, bool, const struct loop *loop, loop->abandoned)
 
 /*
  * Ends the parts of the loop that affect the child's behaviour or can reach the parent.

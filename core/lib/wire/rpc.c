@@ -8,6 +8,7 @@
 #include <utlist.h>
 
 #include "core/lib/util/log.h"
+#include "core/lib/util/getter.h"
 #include "core/lib/util/pack.h"
 #include "core/lib/util/prefault.h"
 #include "core/lib/util/str.h"
@@ -95,15 +96,8 @@ void rpc_serve(struct rpc *rpc, rpc_handler handler, void *arg)
 	rpc->handler_arg = arg;
 }
 
-unsigned rpc_n_pending(const struct rpc *rpc)
-{
-	return rpc->n_pending;
-}
-
-unsigned rpc_n_calls(const struct rpc *rpc)
-{
-	return rpc->n_calls;
-}
+DEFINE_GETTER_OF(rpc_n_pending, unsigned, const struct rpc *rpc, rpc->n_pending)
+DEFINE_GETTER_OF(rpc_n_calls, unsigned, const struct rpc *rpc, rpc->n_calls)
 
 /* ---- sending ---- */
 
