@@ -28,7 +28,9 @@ struct member {
 	bool claim; /* a claim, which is the only member of its balloon */
 	bool fresh; /* the settings that depend on the container's request are not staged yet */
 	bool follow; /* memory follows the CPUs at the next pin, even with the same nodes */
-	bool keeps_memory; /* the next pin leaves the memory where it is accounted for */
+	/* a member of the same balloon before: the next pin leaves the memory where it is accounted
+	 * for */
+	bool keeps_memory;
 	uint32_t moves; /* number of moves by rebalancing */
 };
 

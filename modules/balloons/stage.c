@@ -263,9 +263,9 @@ static int32_t pin_all(struct pin *p, struct balloon *b)
 	return r;
 }
 
-/* Accounts for the memory of a container at the nodes that it has, if these contain the nodes that
- * its request prefers. */
-static void keep_memory(struct state *s, struct member *m, memalloc_mask nodes)
+/* Accounts for the memory of a container at the nodes that it has. Returns false if these do not
+ * contain the nodes that its request prefers, or have no room for it. */
+static bool keep_memory(struct state *s, const struct member *m, memalloc_mask nodes)
 {
 	struct rp_ctr_info info = {.size = sizeof info};
 	struct memalloc_request req = memory_request(m, nodes);
@@ -275,14 +275,14 @@ static void keep_memory(struct state *s, struct member *m, memalloc_mask nodes)
 	if (!m->pin_memory || m->preserve_memory ||
 	    s->h->cache->get_ctr(s->h->ctx, m->ctr, &info) ||
 	    memalloc_offer(s->memory, &req, &offer))
-		return;
+		return false;
 	memalloc_mask has = memalloc_mask_of(s->memory, info.mems);
 	if (offer.zone & ~has)
-		return;
+		return false;
 	req.size = m->mem_limit;
 	req.nodes = has;
 	req.types = memalloc_types(s->memory, has);
-	m->keeps_memory = memalloc_allocate(s->memory, &req, &zone) == 0 && zone == has;
+	return memalloc_allocate(s->memory, &req, &zone) == 0 && zone == has;
 }
 
 void pin_keep_memory(struct rp_instance *inst)
@@ -295,11 +295,13 @@ void pin_keep_memory(struct rp_instance *inst)
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct balloon *b = s->list[i];
 		pin_pinnable(b, &cpus);
-		if (!b->nodes_before || b->types_before != b->type->memory_types ||
-		    b->nodes_before != nodes_near(s, rp_ids_of(&cpus)))
-			continue;
-		for (uint32_t k = 0; k < b->n_members; k++)
-			keep_memory(s, b->members[k], b->nodes_before);
+		bool same = b->nodes_before && b->types_before == b->type->memory_types &&
+			    b->nodes_before == nodes_near(s, rp_ids_of(&cpus));
+		for (uint32_t k = 0; k < b->n_members; k++) {
+			struct member *m = b->members[k];
+			m->keeps_memory =
+				m->keeps_memory && same && keep_memory(s, m, b->nodes_before);
+		}
 	}
 }
 

@@ -20,8 +20,9 @@ int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t wh
 /* Leaves a container that the policy does not manage on the CPUs that it has; without any, on all
  * CPUs. */
 int32_t pin_leave(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
-/* Keeps the memory nodes of the members of restored balloons whose memory nodes and types are the
- * same as before. Without this, memory that was moved to free capacity would be moved again. */
+/* Keeps the memory nodes of the members that have rejoined a balloon, if the memory nodes and
+ * types of the balloon are the same as before. Without this, memory that was moved to free
+ * capacity would be moved again. */
 void pin_keep_memory(struct rp_instance *inst);
 /* Removes the exclusive CPUs and the balloon group of a container. */
 int32_t pin_own_nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);

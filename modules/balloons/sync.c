@@ -44,8 +44,10 @@ static int32_t sync_rejoin(struct rp_instance *inst, const struct rp_ctr_info *i
 	if (*t->group_by)
 		(void)match_expand(&inst->h, info, t->group_by, c->group, sizeof c->group);
 	struct member *m = choose_member(inst, info, t);
-	if (m)
+	if (m) {
 		m->moves = rec.moves;
+		m->keeps_memory = true;
+	}
 	if (!m || state_join(inst->state, b, m, t->per_namespace ? info->pod_namespace : NULL,
 			     *t->group_by ? c->group : NULL))
 		return modhost_no_memory(&inst->h);

@@ -7,8 +7,9 @@
  *	u32 version
  *	u32 size of the output of reserve_save(), and that output
  *	balloons: u16 length of the type's name, its bytes, u32 instance, i64 request,
- *	u32 memory types, u16 parts, runs of CPUs, runs of memory nodes (each u16 number of
- *	runs, then u16 first and u16 last of each); then its parts in the same form
+ *	u32 memory types, u16 parts, runs of CPUs, runs of memory nodes, none if the type does
+ *	not pin memory (each u16 number of runs, then u16 first and u16 last of each); then its
+ *	parts in the same form
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static void put_balloon(const struct state *s, struct bytes *im, const struct ba
 	struct rp_idset nodes;
 	size_t n = strlen(b->type->name);
 	rp_idset_clear(&nodes);
-	if (s->memory)
+	if (s->memory && b->type->pin_memory)
 		memalloc_ids(s->memory, b->nodes, &nodes);
 	if (n > UINT16_MAX || b->n_parts > UINT16_MAX)
 		return;
