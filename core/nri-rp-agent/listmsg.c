@@ -165,11 +165,10 @@ static Podresources__ServedContainer *container_of(struct arena *a, Podresources
 	for (size_t i = 0; i < n_known; i++)
 		if (str_eq(pod->containers[i]->name, name))
 			return pod->containers[i];
-	Podresources__ServedContainer *c = pb_build(a, &podresources__served_container__descriptor);
-	if (!c)
-		return NULL;
-	c->name = name;
-	pod->containers[pod->n_containers++] = c;
+	Podresources__ServedContainer *c =
+		PB_ADD(a, pod, containers, podresources__served_container);
+	if (c)
+		c->name = name;
 	return c;
 }
 
@@ -177,13 +176,8 @@ static int put_containers(struct arena *a, const Agent__PodAllocation *from,
 			  Podresources__ServedPod *pod, struct err *err)
 {
 	size_t n_known = pod->n_containers;
-	Podresources__ServedContainer **room =
-		arena_array(a, n_known + from->n_containers + 1, sizeof *room);
-	if (!room)
+	if (!PB_ADOPT(a, pod, containers))
 		return 0;
-	if (n_known)
-		memcpy(room, pod->containers, n_known * sizeof *room);
-	pod->containers = room;
 	int r = from->own ? PUT_ALLOCATION(a, from->own, pod, err) : 0;
 	for (size_t i = 0; !r && i < from->n_containers; i++) {
 		const Agent__ContainerAllocation *x = from->containers[i];
@@ -199,23 +193,21 @@ static int put_pods(struct arena *a, const Agent__AllocationsResponse *from,
 		    Podresources__ServedList *to, struct err *err)
 {
 	size_t n_known = to->n_pod_resources;
-	Podresources__ServedPod **room = arena_array(a, n_known + from->n_pods + 1, sizeof *room);
 	int r = 0;
-	if (room && n_known) {
-		memcpy(room, to->pod_resources, n_known * sizeof *room);
-		qsort(room, n_known, sizeof *room, cmp_pods);
-	}
-	to->pod_resources = room;
-	for (size_t i = 0; !r && i < from->n_pods; i++) {
+	if (PB_ADOPT(a, to, pod_resources) && n_known)
+		qsort(to->pod_resources, n_known, sizeof(void *), cmp_pods);
+	for (size_t i = 0; !r && i < from->n_pods && !arena_failed(a); i++) {
 		Podresources__ServedPod *fresh = pb_build(a, &podresources__served_pod__descriptor);
-		if (!room || !fresh)
+		if (!fresh)
 			break;
 		fresh->name = from->pods[i]->name;
 		fresh->namespace_ = from->pods[i]->namespace_;
 		Podresources__ServedPod **known =
-			n_known ? bsearch(&fresh, room, n_known, sizeof *room, cmp_pods) : NULL;
+			n_known ? bsearch(&fresh, to->pod_resources, n_known, sizeof(void *),
+					  cmp_pods)
+				: NULL;
 		if (!known)
-			room[to->n_pod_resources++] = fresh;
+			(void)pb_build_item(a, fresh, &to->pod_resources, &to->n_pod_resources);
 		r = put_containers(a, from->pods[i], known ? *known : fresh, err);
 	}
 	return !r && arena_failed(a) ? err_errno(err, -ENOMEM, "pods") : r;

@@ -7,6 +7,7 @@
 #include "core/lib/kube/objects.h"
 #include "core/lib/util/arena.h"
 #include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
 #include "proto/agent.pb-c.h"
 
 #define LOG_SOURCE "node"
@@ -36,17 +37,14 @@ static void put_taints(struct arena *a, const json_t *list, Agent__SetNodeReques
 {
 	json_t *item;
 	size_t i;
-	m->taints = arena_array(a, json_array_size(list) + 1, sizeof *m->taints);
 	json_array_foreach(list, i, item)
 	{
-		Agent__Taint *t = m->taints ? arena_zero(a, Agent__Taint) : NULL;
+		Agent__Taint *t = PB_ADD(a, m, taints, agent__taint);
 		if (!t)
 			return;
-		agent__taint__init(t);
 		t->key = kube_text(a, item, "key");
 		t->value = kube_text(a, item, "value");
 		t->effect = kube_text(a, item, "effect");
-		m->taints[m->n_taints++] = t;
 	}
 }
 

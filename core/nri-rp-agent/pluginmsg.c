@@ -18,7 +18,7 @@ int pluginmsg_pack(struct arena *a, const ProtobufCMessage *m, struct packed *re
 {
 	size_t n = protobuf_c_message_get_packed_size(m);
 	uint8_t *data = arena_alloc(a, n + 1);
-	if (!data)
+	if (arena_failed(a))
 		return -ENOMEM;
 	*ret = (struct packed){data, protobuf_c_message_pack(m, data)};
 	return 0;
@@ -34,16 +34,13 @@ int pluginmsg_pack_grants(struct arena *a, const struct grant_list *list, struct
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static int copy_hint(struct arena *a, const Agent__Hint *from, Resourceplugin__TopologyHint *ret)
+static void copy_hint(struct arena *a, const Agent__Hint *from, Resourceplugin__TopologyHint *ret)
 {
 	resourceplugin__topology_hint__init(ret);
 	ret->preferred = from->preferred;
 	ret->nodes = arena_array(a, from->n_nodes + 1, sizeof *ret->nodes);
-	if (!ret->nodes)
-		return -ENOMEM;
-	for (size_t i = 0; i < from->n_nodes; i++)
+	for (size_t i = 0; ret->nodes && i < from->n_nodes; i++)
 		ret->nodes[ret->n_nodes++] = from->nodes[i];
-	return 0;
 }
 
 /* Fields that both kinds of requests have. */
@@ -54,17 +51,17 @@ struct asked {
 	Resourceplugin__AmountEntry amount, *amounts[1];
 };
 
-static int fill_asked(struct arena *a, const Agent__PluginRequest *pod, const Agent__Wanted *w,
-		      struct asked *ret)
+static void fill_asked(struct arena *a, const Agent__PluginRequest *pod, const Agent__Wanted *w,
+		       struct asked *ret)
 {
 	resourceplugin__amount_entry__init(&ret->amount);
 	ret->amount.key = w->resource;
 	ret->amount.value = w->amount;
 	ret->amounts[0] = &ret->amount;
-	int r = PB_COPY_LIST(a, pod, ret, labels, resourceplugin__text_entry);
-	if (!r)
-		r = PB_COPY_LIST(a, pod, ret, annotations, resourceplugin__text_entry);
-	return r || !w->hint ? r : copy_hint(a, w->hint, &ret->hint);
+	PB_COPY_LIST(a, pod, ret, labels, resourceplugin__text_entry);
+	PB_COPY_LIST(a, pod, ret, annotations, resourceplugin__text_entry);
+	if (w->hint)
+		copy_hint(a, w->hint, &ret->hint);
 }
 
 static int pod_request(struct arena *a, const Agent__PluginRequest *pod, const Agent__Wanted *w,
@@ -90,9 +87,9 @@ int pluginmsg_request(struct arena *a, const Agent__PluginRequest *pod, const Ag
 {
 	Resourceplugin__ResourceRequest m = RESOURCEPLUGIN__RESOURCE_REQUEST__INIT;
 	struct asked x;
-	int r = fill_asked(a, pod, w, &x);
-	if (r || !*w->container)
-		return r ? r : pod_request(a, pod, w, &x, ret);
+	fill_asked(a, pod, w, &x);
+	if (!*w->container)
+		return pod_request(a, pod, w, &x, ret);
 	m.pod_uid = pod->uid;
 	m.pod_namespace = pod->namespace_;
 	m.pod_name = pod->name;
@@ -260,11 +257,9 @@ static int take_pairs(struct arena *a, const Resourceplugin__ResourceAllocationI
 	sort_entries(info->envs, info->n_envs);
 	sort_entries(info->annotations, info->n_annotations);
 	g->cdi = arena_array(a, GRANT_ITEMS_MAX, sizeof *g->cdi);
-	int r = g->cdi ? pb_copy_list(a, &grants__pair__descriptor, info->envs, info->n_envs,
-				      &g->env, &g->n_env)
-		       : -ENOMEM;
-	if (!r)
-		r = PB_COPY_LIST(a, info, g, annotations, grants__pair);
+	pb_copy_list(a, &grants__pair__descriptor, info->envs, info->n_envs, &g->env, &g->n_env);
+	PB_COPY_LIST(a, info, g, annotations, grants__pair);
+	int r = arena_failed(a) ? -ENOMEM : 0;
 	for (size_t i = 0; !r && i < info->n_annotations; i++) {
 		const Resourceplugin__TextEntry *e = info->annotations[i];
 		if (str_has_prefix(e->key, CDI_PREFIX))
@@ -279,8 +274,9 @@ static int take_pairs(struct arena *a, const Resourceplugin__ResourceAllocationI
 static int take_mounts(struct arena *a, const Resourceplugin__ResourceAllocationInfo *info,
 		       Grants__Grant *g)
 {
-	int r = PB_COPY_LIST(a, info, g, mounts, grants__mount);
-	return r ? r : PB_COPY_LIST(a, info, g, devices, grants__device);
+	PB_COPY_LIST(a, info, g, mounts, grants__mount);
+	PB_COPY_LIST(a, info, g, devices, grants__device);
+	return arena_failed(a) ? -ENOMEM : 0;
 }
 
 static int take_grant(struct arena *a, const Resourceplugin__AllocationEntry *e,

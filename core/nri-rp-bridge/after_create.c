@@ -10,6 +10,7 @@
 
 #include "core/nri-rp-bridge/intercept_internal.h"
 #include "core/lib/util/log.h"
+#include "core/lib/util/pb.h"
 
 #define LOG_SOURCE "bridge"
 #define UNDO_MS 30000u /* the runtime's time limit for stopping or removing a pod */
@@ -79,21 +80,13 @@ static int add_late_update(struct intercept_call *c)
 	const Nri__ContainerAdjustment *adjust = c->created ? c->created->adjust : NULL;
 	if (!adjust || !adjust->lnx || !adjust->lnx->resources)
 		return 0;
-	Nri__ContainerUpdate *u = arena_zero(c->arena, Nri__ContainerUpdate);
-	Nri__LinuxContainerUpdate *lnx = arena_zero(c->arena, Nri__LinuxContainerUpdate);
-	Nri__ContainerUpdate **list =
-		arena_array(c->arena, c->n_updates + 1, sizeof(Nri__ContainerUpdate *));
-	if (!u || !lnx || !list)
+	Nri__ContainerUpdate *u = PB_ADOPT(c->arena, c, updates)
+					  ? PB_ADD(c->arena, c, updates, nri__container_update)
+					  : NULL;
+	if (!u || !PB_PART(c->arena, u->lnx, nri__linux_container_update))
 		return -ENOMEM;
-	nri__container_update__init(u);
-	nri__linux_container_update__init(lnx);
 	u->container_id = c->q.ctr->id;
-	u->lnx = lnx;
-	lnx->resources = adjust->lnx->resources;
-	if (c->n_updates)
-		memcpy(list, c->updates, c->n_updates * sizeof(Nri__ContainerUpdate *));
-	list[c->n_updates++] = u;
-	c->updates = list;
+	u->lnx->resources = adjust->lnx->resources;
 	return 0;
 }
 

@@ -20,48 +20,31 @@ _Static_assert(sizeof(struct entry) == sizeof(Cri__PodConfig__LabelsEntry), "map
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-static struct entry *entry_new(struct arena *a, const ProtobufCMessageDescriptor *type,
-			       const char *key, const char *value)
-{
-	struct entry *e = arena_zero(a, struct entry);
-	if (!e)
-		return NULL;
-	protobuf_c_message_init(type, e);
-	e->key = (char *)(uintptr_t)key;
-	e->value = (char *)(uintptr_t)value;
-	return e;
-}
-
 /* Sets key to value; value NULL: removes the key. map and n are members of a message. */
-static int map_set(struct arena *a, const ProtobufCMessageDescriptor *type, void *map, size_t *n,
-		   const char *key, const char *value)
+static void map_set(struct arena *a, const ProtobufCMessageDescriptor *type, void *map, size_t *n,
+		    const char *key, const char *value)
 {
 	struct entry **list;
 	memcpy(&list, map, sizeof list);
 	size_t at = 0;
 	while (at < *n && !str_eq(list[at]->key, key))
 		at++;
-	if (at < *n && !value) {
+	if (at < *n && !value)
 		memmove(&list[at], &list[at + 1], (--*n - at) * sizeof *list);
-		return 0;
-	}
-	if (!value)
-		return 0;
-	struct entry *e = entry_new(a, type, key, value);
+	struct entry *e = value ? pb_build(a, type) : NULL;
 	if (!e)
-		return -ENOMEM;
-	if (at == *n) {
-		struct entry **grown = arena_array(a, *n + 1, sizeof *grown);
-		if (!grown)
-			return -ENOMEM;
-		if (*n)
-			memcpy(grown, list, *n * sizeof *list);
-		list = grown;
-		memcpy(map, &list, sizeof list);
-		++*n;
-	}
-	list[at] = e;
-	return 0;
+		return;
+	e->key = (char *)(uintptr_t)key;
+	e->value = (char *)(uintptr_t)value;
+	if (at < *n)
+		list[at] = e;
+	else if (pb_adopt(a, map, *n))
+		(void)pb_build_item(a, e, map, n);
+}
+
+static int cri_edit_result(const struct arena *a)
+{
+	return arena_failed(a) ? -ENOMEM : 0;
 }
 
 static const char *map_find(const void *map, size_t n, const char *key)
@@ -75,87 +58,72 @@ static const char *map_find(const void *map, size_t n, const char *key)
 
 int cri_annotate_pod(struct arena *a, Cri__PodConfig *config, const char *key, const char *value)
 {
-	return map_set(a, &cri__pod_config__annotations_entry__descriptor, &config->annotations,
-		       &config->n_annotations, key, value);
+	map_set(a, &cri__pod_config__annotations_entry__descriptor, &config->annotations,
+		&config->n_annotations, key, value);
+	return cri_edit_result(a);
 }
 
 int cri_annotate_container(struct arena *a, Cri__ContainerConfig *config, const char *key,
 			   const char *value)
 {
-	return map_set(a, &cri__container_config__annotations_entry__descriptor,
-		       &config->annotations, &config->n_annotations, key, value);
+	map_set(a, &cri__container_config__annotations_entry__descriptor, &config->annotations,
+		&config->n_annotations, key, value);
+	return cri_edit_result(a);
 }
 
 /* ---- conversion from CRI to NRI -------------------------------------------------------------- */
 
 #define COPY_LABELS(arena, from, to, type)                                                         \
-	(PB_COPY_LIST(arena, from, to, labels, type##__labels_entry) ||                            \
-	 PB_COPY_LIST(arena, from, to, annotations, type##__annotations_entry))
-
-#define OPTIONAL(arena, to, type, prefix, v)                                                       \
 	do {                                                                                       \
-		(to) = PB_NEW(arena, type, prefix);                                                \
-		if (!(to))                                                                         \
-			return NULL;                                                               \
-		(to)->value = (v);                                                                 \
+		PB_COPY_LIST(arena, from, to, labels, type##__labels_entry);                       \
+		PB_COPY_LIST(arena, from, to, annotations, type##__annotations_entry);             \
 	} while (0)
 
-static Nri__LinuxCPU *cpu_of(struct arena *a, const Cri__Resources *from)
+static void add_cpu(struct arena *a, const Cri__Resources *from, Nri__LinuxResources *to)
 {
-	Nri__LinuxCPU *cpu = PB_NEW(a, Nri__LinuxCPU, nri__linux_cpu);
+	Nri__LinuxCPU *cpu = PB_PART(a, to->cpu, nri__linux_cpu);
 	if (!cpu)
-		return NULL;
+		return;
 	if (from->cpu_shares > 0)
-		OPTIONAL(a, cpu->shares, Nri__OptionalUInt64, nri__optional_uint64,
-			 (uint64_t)from->cpu_shares);
+		PB_SET(a, cpu->shares, nri__optional_uint64, (uint64_t)from->cpu_shares);
 	if (from->cpu_quota)
-		OPTIONAL(a, cpu->quota, Nri__OptionalInt64, nri__optional_int64, from->cpu_quota);
+		PB_SET(a, cpu->quota, nri__optional_int64, from->cpu_quota);
 	if (from->cpu_period > 0)
-		OPTIONAL(a, cpu->period, Nri__OptionalUInt64, nri__optional_uint64,
-			 (uint64_t)from->cpu_period);
+		PB_SET(a, cpu->period, nri__optional_uint64, (uint64_t)from->cpu_period);
 	cpu->cpus = from->cpuset_cpus;
 	cpu->mems = from->cpuset_mems;
-	return cpu;
 }
 
-static Nri__LinuxMemory *memory_of(struct arena *a, const Cri__Resources *from)
+static void add_memory(struct arena *a, const Cri__Resources *from, Nri__LinuxResources *to)
 {
-	Nri__LinuxMemory *memory = PB_NEW(a, Nri__LinuxMemory, nri__linux_memory);
-	if (!memory)
-		return NULL;
-	if (from->memory_limit)
-		OPTIONAL(a, memory->limit, Nri__OptionalInt64, nri__optional_int64,
-			 from->memory_limit);
-	if (from->memory_swap)
-		OPTIONAL(a, memory->swap, Nri__OptionalInt64, nri__optional_int64,
-			 from->memory_swap);
-	return memory;
+	Nri__LinuxMemory *memory = PB_PART(a, to->memory, nri__linux_memory);
+	if (memory && from->memory_limit)
+		PB_SET(a, memory->limit, nri__optional_int64, from->memory_limit);
+	if (memory && from->memory_swap)
+		PB_SET(a, memory->swap, nri__optional_int64, from->memory_swap);
 }
 
 Nri__LinuxResources *cri_resources(struct arena *a, const Cri__Resources *from)
 {
-	Nri__LinuxResources *to = PB_NEW(a, Nri__LinuxResources, nri__linux_resources);
+	Nri__LinuxResources *to = pb_build(a, &nri__linux_resources__descriptor);
 	if (!to)
 		return NULL;
-	to->cpu = cpu_of(a, from);
-	to->memory = memory_of(a, from);
-	bool ok = to->cpu && to->memory &&
-		  !PB_COPY_LIST(a, from, to, hugepage_limits, nri__hugepage_limit) &&
-		  !PB_COPY_LIST(a, from, to, unified, nri__linux_resources__unified_entry);
-	return ok ? to : NULL;
+	add_cpu(a, from, to);
+	add_memory(a, from, to);
+	PB_COPY_LIST(a, from, to, hugepage_limits, nri__hugepage_limit);
+	PB_COPY_LIST(a, from, to, unified, nri__linux_resources__unified_entry);
+	return arena_failed(a) ? NULL : to;
 }
 
 static Nri__PodSandbox *pod_of(struct arena *a, const char *id, const Cri__PodMetadata *metadata,
 			       const char *handler, const char *parent)
 {
-	Nri__PodSandbox *pod = PB_NEW(a, Nri__PodSandbox, nri__pod_sandbox);
-	Nri__LinuxPodSandbox *lnx = PB_NEW(a, Nri__LinuxPodSandbox, nri__linux_pod_sandbox);
-	if (!pod || !lnx)
+	Nri__PodSandbox *pod = pb_build(a, &nri__pod_sandbox__descriptor);
+	if (!pod || !PB_PART(a, pod->lnx, nri__linux_pod_sandbox))
 		return NULL;
 	pod->id = (char *)(uintptr_t)id;
 	pod->runtime_handler = (char *)(uintptr_t)handler;
-	lnx->cgroup_parent = (char *)(uintptr_t)parent;
-	pod->lnx = lnx;
+	pod->lnx->cgroup_parent = (char *)(uintptr_t)parent;
 	if (metadata) {
 		pod->name = metadata->name;
 		pod->uid = metadata->uid;
@@ -170,19 +138,14 @@ Nri__PodSandbox *cri_pod(struct arena *a, const char *id, const Cri__PodConfig *
 	const Cri__LinuxPod *lnx = config->lnx;
 	Nri__PodSandbox *pod =
 		pod_of(a, id, config->metadata, handler, lnx ? lnx->cgroup_parent : "");
-	if (!pod || COPY_LABELS(a, config, pod, nri__pod_sandbox))
+	if (!pod)
 		return NULL;
-	if (lnx && lnx->overhead) {
+	COPY_LABELS(a, config, pod, nri__pod_sandbox);
+	if (lnx && lnx->overhead)
 		pod->lnx->pod_overhead = cri_resources(a, lnx->overhead);
-		if (!pod->lnx->pod_overhead)
-			return NULL;
-	}
-	if (lnx && lnx->resources) {
+	if (lnx && lnx->resources)
 		pod->lnx->pod_resources = cri_resources(a, lnx->resources);
-		if (!pod->lnx->pod_resources)
-			return NULL;
-	}
-	return pod;
+	return arena_failed(a) ? NULL : pod;
 }
 
 const char *cri_listed_parent(const Cri__ListedPod *pod)
@@ -200,72 +163,47 @@ Nri__PodSandbox *cri_listed_pod(struct arena *a, const Cri__ListedPod *listed, c
 {
 	Nri__PodSandbox *pod =
 		pod_of(a, cri_pod_id(listed), listed->metadata, listed->runtime_handler, parent);
-	return pod && !COPY_LABELS(a, listed, pod, nri__pod_sandbox) ? pod : NULL;
+	if (pod)
+		COPY_LABELS(a, listed, pod, nri__pod_sandbox);
+	return arena_failed(a) ? NULL : pod;
 }
 
-/* Returns resources and oom_score_adj. */
-static Nri__LinuxContainer *linux_of(struct arena *a, const Cri__Resources *resources)
+/* Adds resources and oom_score_adj. */
+static void add_linux(struct arena *a, const Cri__Resources *resources, Nri__Container *to)
 {
-	Nri__LinuxContainer *lnx = PB_NEW(a, Nri__LinuxContainer, nri__linux_container);
-	if (!lnx || !resources)
-		return lnx;
-	lnx->resources = cri_resources(a, resources);
-	lnx->oom_score_adj = PB_NEW(a, Nri__OptionalInt, nri__optional_int);
-	if (!lnx->resources || !lnx->oom_score_adj)
-		return NULL;
-	lnx->oom_score_adj->value = resources->oom_score_adj;
-	return lnx;
+	if (!PB_PART(a, to->lnx, nri__linux_container) || !resources)
+		return;
+	to->lnx->resources = cri_resources(a, resources);
+	PB_SET(a, to->lnx->oom_score_adj, nri__optional_int, resources->oom_score_adj);
 }
 
-static char **words_of(struct arena *a, const Cri__ContainerConfig *config, size_t *ret_n)
+static void add_words(struct arena *a, char **from, size_t n, Nri__Container *to)
 {
-	size_t n = 0;
-	char **list = arena_array(a, config->n_command + config->n_args + 1, sizeof *list);
-	for (size_t i = 0; list && i < config->n_command; i++)
-		list[n++] = config->command[i];
-	for (size_t i = 0; list && i < config->n_args; i++)
-		list[n++] = config->args[i];
-	*ret_n = n;
-	return list;
+	for (size_t i = 0; i < n; i++)
+		(void)pb_build_item(a, from[i], &to->args, &to->n_args);
 }
 
-static int add_env(struct arena *a, const Cri__ContainerConfig *config, Nri__Container *to)
-{
-	to->env = arena_array(a, config->n_envs + 1, sizeof *to->env);
-	for (size_t i = 0; to->env && i < config->n_envs; i++) {
-		to->env[i] = arena_printf(a, "%s=%s", config->envs[i]->key, config->envs[i]->value);
-		if (!to->env[i])
-			return -ENOMEM;
-	}
-	to->n_env = config->n_envs;
-	return to->env ? 0 : -ENOMEM;
-}
-
-static int add_mounts(struct arena *a, const Cri__ContainerConfig *config, Nri__Container *to)
+static void add_mounts(struct arena *a, const Cri__ContainerConfig *config, Nri__Container *to)
 {
 	static char bind[] = "bind", read_only[] = "ro", writable[] = "rw";
-	to->mounts = arena_array(a, config->n_mounts + 1, sizeof *to->mounts);
-	for (size_t i = 0; to->mounts && i < config->n_mounts; i++) {
-		Nri__Mount *m = PB_NEW(a, Nri__Mount, nri__mount);
-		char **options = arena_array(a, 2, sizeof *options);
-		if (!m || !options)
-			return -ENOMEM;
-		options[0] = bind;
-		options[1] = config->mounts[i]->readonly ? read_only : writable;
-		m->destination = config->mounts[i]->container_path;
-		m->source = config->mounts[i]->host_path;
+	for (size_t i = 0; i < config->n_mounts; i++) {
+		const Cri__Mount *from = config->mounts[i];
+		Nri__Mount *m = PB_ADD(a, to, mounts, nri__mount);
+		if (!m)
+			return;
+		m->destination = from->container_path;
+		m->source = from->host_path;
 		m->type = bind;
-		m->options = options;
-		m->n_options = 2;
-		to->mounts[to->n_mounts++] = m;
+		(void)pb_build_item(a, bind, &m->options, &m->n_options);
+		(void)pb_build_item(a, from->readonly ? read_only : writable, &m->options,
+				    &m->n_options);
 	}
-	return to->mounts ? 0 : -ENOMEM;
 }
 
 Nri__Container *cri_container(struct arena *a, const char *id, const char *pod_id,
 			      const Cri__ContainerConfig *config)
 {
-	Nri__Container *c = PB_NEW(a, Nri__Container, nri__container);
+	Nri__Container *c = pb_build(a, &nri__container__descriptor);
 	if (!c)
 		return NULL;
 	c->id = (char *)(uintptr_t)id;
@@ -273,19 +211,24 @@ Nri__Container *cri_container(struct arena *a, const char *id, const char *pod_i
 	if (config->metadata)
 		c->name = config->metadata->name;
 	c->state = NRI__CONTAINER_STATE__CONTAINER_UNKNOWN; /* not created yet */
-	c->args = words_of(a, config, &c->n_args);
-	c->lnx = linux_of(a, config->lnx ? config->lnx->resources : NULL);
-	bool ok = c->args && c->lnx && !add_env(a, config, c) && !add_mounts(a, config, c) &&
-		  !PB_COPY_LIST(a, config, c, cdi_devices, nri__cdidevice) &&
-		  !COPY_LABELS(a, config, c, nri__container);
-	return ok ? c : NULL;
+	add_words(a, config->command, config->n_command, c);
+	add_words(a, config->args, config->n_args, c);
+	add_linux(a, config->lnx ? config->lnx->resources : NULL, c);
+	for (size_t i = 0; i < config->n_envs; i++)
+		(void)pb_build_item(
+			a, arena_printf(a, "%s=%s", config->envs[i]->key, config->envs[i]->value),
+			&c->env, &c->n_env);
+	add_mounts(a, config, c);
+	PB_COPY_LIST(a, config, c, cdi_devices, nri__cdidevice);
+	COPY_LABELS(a, config, c, nri__container);
+	return arena_failed(a) ? NULL : c;
 }
 
 Nri__Container *cri_listed_container(struct arena *a, const char *pod_id,
 				     const Cri__ListedContainer *ctr,
 				     const Cri__Resources *resources)
 {
-	Nri__Container *c = PB_NEW(a, Nri__Container, nri__container);
+	Nri__Container *c = pb_build(a, &nri__container__descriptor);
 	if (!c)
 		return NULL;
 	c->id = (char *)(uintptr_t)cri_container_id(ctr);
@@ -295,8 +238,9 @@ Nri__Container *cri_listed_container(struct arena *a, const char *pod_id,
 	c->created_at = ctr->created_at;
 	c->state = ctr->state ? NRI__CONTAINER_STATE__CONTAINER_RUNNING
 			      : NRI__CONTAINER_STATE__CONTAINER_CREATED;
-	c->lnx = linux_of(a, resources);
-	return c->lnx && !COPY_LABELS(a, ctr, c, nri__container) ? c : NULL;
+	add_linux(a, resources, c);
+	COPY_LABELS(a, ctr, c, nri__container);
+	return arena_failed(a) ? NULL : c;
 }
 
 const char *cri_container_id(const Cri__ListedContainer *ctr)
@@ -346,61 +290,54 @@ static void set_memory(Cri__Resources *to, const Nri__LinuxMemory *memory,
 	cri_edit_miss(missing, memory->disable_oom_killer || memory->use_hierarchy, "memory.oom");
 }
 
-static int set_hugepage(struct arena *a, Cri__Resources *to, const Nri__HugepageLimit *limit)
+static void set_hugepage(struct arena *a, Cri__Resources *to, const Nri__HugepageLimit *limit)
 {
 	for (size_t i = 0; i < to->n_hugepage_limits; i++)
 		if (str_eq(to->hugepage_limits[i]->page_size, limit->page_size)) {
 			to->hugepage_limits[i]->limit = limit->limit;
-			return 0;
+			return;
 		}
-	Cri__HugepageLimit *more = PB_NEW(a, Cri__HugepageLimit, cri__hugepage_limit);
-	Cri__HugepageLimit **list =
-		arena_array(a, to->n_hugepage_limits + 1, sizeof(Cri__HugepageLimit *));
-	if (!more || !list)
-		return -ENOMEM;
+	Cri__HugepageLimit *more = PB_ADOPT(a, to, hugepage_limits)
+					   ? PB_ADD(a, to, hugepage_limits, cri__hugepage_limit)
+					   : NULL;
+	if (!more)
+		return;
 	more->page_size = limit->page_size;
 	more->limit = limit->limit;
-	if (to->n_hugepage_limits)
-		memcpy(list, to->hugepage_limits, to->n_hugepage_limits * sizeof *list);
-	list[to->n_hugepage_limits++] = more;
-	to->hugepage_limits = list;
-	return 0;
 }
 
 int cri_set_resources(struct arena *a, Cri__Resources *to, const Nri__LinuxResources *from,
 		      struct cri_missing *missing)
 {
-	int r = 0;
 	if (from->cpu)
 		set_cpu(to, from->cpu, missing);
 	if (from->memory)
 		set_memory(to, from->memory, missing);
-	for (size_t i = 0; !r && i < from->n_hugepage_limits; i++)
-		r = set_hugepage(a, to, from->hugepage_limits[i]);
-	for (size_t i = 0; !r && i < from->n_unified; i++)
-		r = map_set(a, &cri__resources__unified_entry__descriptor, &to->unified,
-			    &to->n_unified, from->unified[i]->key, from->unified[i]->value);
+	for (size_t i = 0; i < from->n_hugepage_limits; i++)
+		set_hugepage(a, to, from->hugepage_limits[i]);
+	for (size_t i = 0; i < from->n_unified; i++)
+		map_set(a, &cri__resources__unified_entry__descriptor, &to->unified, &to->n_unified,
+			from->unified[i]->key, from->unified[i]->value);
 	cri_edit_miss(missing, from->n_devices > 0, "resources.devices");
 	cri_edit_miss(missing, from->pids, "resources.pids");
-	return r;
+	return cri_edit_result(a);
 }
 
 /* Sets annotations; a key with a leading "-" is removed. A map has no order, so a key that is both
  * removed and set is set. */
-static int adjust_annotations(struct arena *a, Cri__ContainerConfig *config,
-			      const Nri__ContainerAdjustment *adjust)
+static void adjust_annotations(struct arena *a, Cri__ContainerConfig *config,
+			       const Nri__ContainerAdjustment *adjust)
 {
-	int r = 0;
-	for (size_t i = 0; !r && i < adjust->n_annotations; i++) {
+	for (size_t i = 0; i < adjust->n_annotations; i++) {
 		const char *key = adjust->annotations[i]->key;
-		r = *key == '-' ? cri_annotate_container(a, config, key + 1, NULL) : 0;
+		if (*key == '-')
+			(void)cri_annotate_container(a, config, key + 1, NULL);
 	}
-	for (size_t i = 0; !r && i < adjust->n_annotations; i++) {
+	for (size_t i = 0; i < adjust->n_annotations; i++) {
 		const char *key = adjust->annotations[i]->key;
 		if (*key != '-')
-			r = cri_annotate_container(a, config, key, adjust->annotations[i]->value);
+			(void)cri_annotate_container(a, config, key, adjust->annotations[i]->value);
 	}
-	return r;
 }
 
 /* Returns the variable that the adjustment sets under this name, or NULL. *ret_named: true if the
@@ -421,56 +358,50 @@ static const Nri__KeyValue *env_set_as(const Nri__ContainerAdjustment *adjust, c
 	return found;
 }
 
-static int put_env(struct arena *a, Cri__KeyValue **list, size_t *n, const Nri__KeyValue *from)
+static Cri__KeyValue *env_of(struct arena *a, const Nri__KeyValue *from)
 {
-	Cri__KeyValue *e = PB_NEW(a, Cri__KeyValue, cri__key_value);
+	Cri__KeyValue *e = pb_build(a, &cri__key_value__descriptor);
 	if (!e)
-		return -ENOMEM;
+		return NULL;
 	e->key = from->key;
 	e->value = from->value;
-	list[(*n)++] = e;
-	return 0;
+	return e;
 }
 
-static bool has_env(Cri__KeyValue *const *list, size_t n, const char *name)
+static bool has_env(const Cri__ContainerConfig *config, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
-		if (str_eq(list[i]->key, name))
+		if (str_eq(config->envs[i]->key, name))
 			return true;
 	return false;
 }
 
 /* Sets and removes variables. Variables that the container has already keep their place. */
-static int adjust_env(struct arena *a, Cri__ContainerConfig *config,
-		      const Nri__ContainerAdjustment *adjust)
+static void adjust_env(struct arena *a, Cri__ContainerConfig *config,
+		       const Nri__ContainerAdjustment *adjust)
 {
 	size_t n = 0;
-	int r = 0;
-	Cri__KeyValue **list =
-		arena_array(a, config->n_envs + adjust->n_env + 1, sizeof(Cri__KeyValue *));
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; !r && i < config->n_envs; i++) {
+	for (size_t i = 0; i < config->n_envs; i++) {
 		bool named;
 		const Nri__KeyValue *set = env_set_as(adjust, config->envs[i]->key, &named);
-		if (set && !has_env(list, n, set->key))
-			r = put_env(a, list, &n, set);
-		else if (!named)
-			list[n++] = config->envs[i];
+		Cri__KeyValue *e = named ? NULL : config->envs[i];
+		if (set && !has_env(config, n, set->key))
+			e = env_of(a, set);
+		if (e)
+			config->envs[n++] = e;
 	}
-	for (size_t k = 0; !r && k < adjust->n_env; k++)
-		if (*adjust->env[k]->key != '-' && !has_env(list, n, adjust->env[k]->key))
-			r = put_env(a, list, &n, adjust->env[k]);
-	config->envs = list;
 	config->n_envs = n;
-	return r;
+	if (!PB_ADOPT(a, config, envs))
+		return;
+	for (size_t k = 0; k < adjust->n_env; k++)
+		if (*adjust->env[k]->key != '-' &&
+		    !has_env(config, config->n_envs, adjust->env[k]->key))
+			(void)pb_build_item(a, env_of(a, adjust->env[k]), &config->envs,
+					    &config->n_envs);
 }
 
-static Cri__Mount *mount_of(struct arena *a, const Nri__Mount *from)
+static void fill_mount(Cri__Mount *m, const Nri__Mount *from)
 {
-	Cri__Mount *m = PB_NEW(a, Cri__Mount, cri__mount);
-	if (!m)
-		return NULL;
 	m->container_path = from->destination;
 	m->host_path = from->source;
 	for (size_t i = 0; i < from->n_options; i++) {
@@ -482,17 +413,12 @@ static Cri__Mount *mount_of(struct arena *a, const Nri__Mount *from)
 		else if (str_eq(option, "rshared") || str_eq(option, "shared"))
 			m->propagation = 2;
 	}
-	return m;
 }
 
-static int adjust_mounts(struct arena *a, Cri__ContainerConfig *config,
-			 const Nri__ContainerAdjustment *adjust, struct cri_missing *missing)
+static void adjust_mounts(struct arena *a, Cri__ContainerConfig *config,
+			  const Nri__ContainerAdjustment *adjust, struct cri_missing *missing)
 {
 	size_t n = 0;
-	Cri__Mount **list =
-		arena_array(a, config->n_mounts + adjust->n_mounts + 1, sizeof(Cri__Mount *));
-	if (!list)
-		return -ENOMEM;
 	for (size_t i = 0; i < config->n_mounts; i++) {
 		bool replaced = false;
 		for (size_t k = 0; k < adjust->n_mounts; k++) {
@@ -501,8 +427,11 @@ static int adjust_mounts(struct arena *a, Cri__ContainerConfig *config,
 				   str_eq(config->mounts[i]->container_path, path + (*path == '-'));
 		}
 		if (!replaced)
-			list[n++] = config->mounts[i];
+			config->mounts[n++] = config->mounts[i];
 	}
+	config->n_mounts = n;
+	if (!PB_ADOPT(a, config, mounts))
+		return;
 	for (size_t k = 0; k < adjust->n_mounts; k++) {
 		const Nri__Mount *m = adjust->mounts[k];
 		bool bind = !*m->type || str_eq(m->type, "bind");
@@ -510,13 +439,10 @@ static int adjust_mounts(struct arena *a, Cri__ContainerConfig *config,
 			      "mounts that are not of files");
 		if (*m->destination == '-' || !bind)
 			continue;
-		list[n] = mount_of(a, m);
-		if (!list[n++])
-			return -ENOMEM;
+		Cri__Mount *to = PB_ADD(a, config, mounts, cri__mount);
+		if (to)
+			fill_mount(to, m);
 	}
-	config->mounts = list;
-	config->n_mounts = n;
-	return 0;
 }
 
 /* Returns true if the adjustment removes or replaces the device of this path. */
@@ -530,87 +456,69 @@ static bool device_adjusted(const Nri__LinuxContainerAdjustment *lnx, const char
 
 /* Adds, replaces and removes devices. CRI identifies a device by its path on the host, so device
  * numbers are dropped. */
-static int adjust_devices(struct arena *a, Cri__ContainerConfig *config,
-			  const Nri__LinuxContainerAdjustment *lnx)
+static void adjust_devices(struct arena *a, Cri__ContainerConfig *config,
+			   const Nri__LinuxContainerAdjustment *lnx)
 {
 	static char all[] = PERMISSIONS_ALL;
 	size_t n = 0;
-	Cri__Device **list =
-		arena_array(a, config->n_devices + lnx->n_devices + 1, sizeof(Cri__Device *));
-	if (!list)
-		return -ENOMEM;
 	for (size_t i = 0; i < config->n_devices; i++)
 		if (!device_adjusted(lnx, config->devices[i]->container_path))
-			list[n++] = config->devices[i];
+			config->devices[n++] = config->devices[i];
+	config->n_devices = n;
+	if (!PB_ADOPT(a, config, devices))
+		return;
 	for (size_t i = 0; i < lnx->n_devices; i++) {
 		if (*lnx->devices[i]->path == '-')
 			continue;
-		Cri__Device *d = PB_NEW(a, Cri__Device, cri__device);
+		Cri__Device *d = PB_ADD(a, config, devices, cri__device);
 		if (!d)
-			return -ENOMEM;
+			return;
 		d->container_path = lnx->devices[i]->path;
 		d->host_path = lnx->devices[i]->path;
 		d->permissions = all;
-		list[n++] = d;
 	}
-	config->devices = list;
-	config->n_devices = n;
-	return 0;
 }
 
 /* Adds CDI devices that the container does not have already. */
-static int adjust_cdi(struct arena *a, Cri__ContainerConfig *config,
-		      const Nri__ContainerAdjustment *adjust)
+static void adjust_cdi(struct arena *a, Cri__ContainerConfig *config,
+		       const Nri__ContainerAdjustment *adjust)
 {
-	Cri__CDIDevice **list = arena_array(a, config->n_cdi_devices + adjust->n_cdi_devices + 1,
-					    sizeof(Cri__CDIDevice *));
-	if (!list)
-		return -ENOMEM;
-	if (config->n_cdi_devices)
-		memcpy(list, config->cdi_devices, config->n_cdi_devices * sizeof *list);
-	config->cdi_devices = list;
+	if (!PB_ADOPT(a, config, cdi_devices))
+		return;
 	for (size_t i = 0; i < adjust->n_cdi_devices; i++) {
 		const char *name = adjust->cdi_devices[i]->name;
 		bool has = false;
 		for (size_t k = 0; k < config->n_cdi_devices; k++)
-			has = has || str_eq(list[k]->name, name);
-		if (has)
-			continue;
-		Cri__CDIDevice *d = PB_NEW(a, Cri__CDIDevice, cri__cdidevice);
-		if (!d)
-			return -ENOMEM;
-		d->name = (char *)(uintptr_t)name;
-		list[config->n_cdi_devices++] = d;
+			has = has || str_eq(config->cdi_devices[k]->name, name);
+		Cri__CDIDevice *d = has ? NULL : PB_ADD(a, config, cdi_devices, cri__cdidevice);
+		if (d)
+			d->name = (char *)(uintptr_t)name;
 	}
-	return 0;
 }
 
-static int adjust_classes(struct arena *a, Cri__ContainerConfig *config,
-			  const Nri__LinuxResources *resources)
+static void adjust_classes(struct arena *a, Cri__ContainerConfig *config,
+			   const Nri__LinuxResources *resources)
 {
-	int r = 0;
 	if (resources->rdt_class)
-		r = cri_annotate_container(a, config, RDT_ANNOTATION, resources->rdt_class->value);
-	if (!r && resources->blockio_class)
-		r = cri_annotate_container(a, config, BLOCKIO_ANNOTATION,
-					   resources->blockio_class->value);
-	return r;
+		(void)cri_annotate_container(a, config, RDT_ANNOTATION,
+					     resources->rdt_class->value);
+	if (resources->blockio_class)
+		(void)cri_annotate_container(a, config, BLOCKIO_ANNOTATION,
+					     resources->blockio_class->value);
 }
 
-static int adjust_linux(struct arena *a, Cri__ContainerConfig *config,
-			const Nri__LinuxContainerAdjustment *lnx, struct cri_missing *missing)
+static void adjust_linux(struct arena *a, Cri__ContainerConfig *config,
+			 const Nri__LinuxContainerAdjustment *lnx, struct cri_missing *missing)
 {
-	if (!config->lnx)
-		config->lnx = PB_NEW(a, Cri__LinuxContainer, cri__linux_container);
-	if (config->lnx && !config->lnx->resources)
-		config->lnx->resources = PB_NEW(a, Cri__Resources, cri__resources);
-	if (!config->lnx || !config->lnx->resources)
-		return -ENOMEM;
-	int r = lnx->n_devices ? adjust_devices(a, config, lnx) : 0;
-	if (!r && lnx->resources)
-		r = cri_set_resources(a, config->lnx->resources, lnx->resources, missing);
-	if (!r && lnx->resources)
-		r = adjust_classes(a, config, lnx->resources);
+	if (!PB_PART(a, config->lnx, cri__linux_container) ||
+	    !PB_PART(a, config->lnx->resources, cri__resources))
+		return;
+	if (lnx->n_devices)
+		adjust_devices(a, config, lnx);
+	if (lnx->resources) {
+		(void)cri_set_resources(a, config->lnx->resources, lnx->resources, missing);
+		adjust_classes(a, config, lnx->resources);
+	}
 	if (lnx->oom_score_adj)
 		config->lnx->resources->oom_score_adj = lnx->oom_score_adj->value;
 	cri_edit_miss(missing, *lnx->cgroups_path, "cgroups_path");
@@ -622,23 +530,22 @@ static int adjust_linux(struct arena *a, Cri__ContainerConfig *config,
 	cri_edit_miss(missing, lnx->scheduler, "scheduler");
 	cri_edit_miss(missing, lnx->rdt, "rdt");
 	cri_edit_miss(missing, lnx->memory_policy, "memory_policy");
-	return r;
 }
 
 int cri_adjust(struct arena *a, Cri__ContainerConfig *config,
 	       const Nri__ContainerAdjustment *adjust, struct cri_missing *missing)
 {
-	int r = adjust_annotations(a, config, adjust);
-	if (!r && adjust->n_env)
-		r = adjust_env(a, config, adjust);
-	if (!r && adjust->n_mounts)
-		r = adjust_mounts(a, config, adjust, missing);
-	if (!r && adjust->n_cdi_devices)
-		r = adjust_cdi(a, config, adjust);
-	if (!r && adjust->lnx)
-		r = adjust_linux(a, config, adjust->lnx, missing);
+	adjust_annotations(a, config, adjust);
+	if (adjust->n_env)
+		adjust_env(a, config, adjust);
+	if (adjust->n_mounts)
+		adjust_mounts(a, config, adjust, missing);
+	if (adjust->n_cdi_devices)
+		adjust_cdi(a, config, adjust);
+	if (adjust->lnx)
+		adjust_linux(a, config, adjust->lnx, missing);
 	cri_edit_miss(missing, adjust->hooks, "hooks");
 	cri_edit_miss(missing, adjust->n_rlimits > 0, "rlimits");
 	cri_edit_miss(missing, adjust->n_args > 0, "args");
-	return r;
+	return cri_edit_result(a);
 }

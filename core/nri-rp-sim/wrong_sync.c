@@ -106,7 +106,7 @@ static int wrong_sync_invent(const struct sim *s, struct arena *a, struct nri_ex
 {
 	int64_t n = number_of(s, "unknown");
 	for (int64_t i = 0; i < n; i++) {
-		Nri__Container *m = PB_NEW(a, Nri__Container, nri__container);
+		Nri__Container *m = pb_build(a, &nri__container__descriptor);
 		if (!m)
 			return -ENOMEM;
 		m->id = arena_printf(a, "%064llx", (unsigned long long)i + 1);
@@ -134,19 +134,14 @@ static int wrong_sync_relabel(const struct sim *s, struct arena *a, struct nri_e
 	}
 	for (size_t i = 0; i < all->n_pods; i++) {
 		Nri__PodSandbox *pod = all->pods[i];
-		if (n) {
-			pod->labels = arena_array(a, n, sizeof *pod->labels);
+		if (n)
 			pod->n_labels = 0;
-		}
 		for (size_t k = 0; k < n; k++) {
 			Nri__PodSandbox__LabelsEntry *e =
-				pod->labels ? PB_NEW(a, Nri__PodSandbox__LabelsEntry,
-						     nri__pod_sandbox__labels_entry)
-					    : NULL;
+				PB_ADD(a, pod, labels, nri__pod_sandbox__labels_entry);
 			if (!e || !(e->key = arena_printf(a, "label-%zu", k)))
 				return -ENOMEM;
 			e->value = e->key;
-			pod->labels[pod->n_labels++] = e;
 		}
 		for (size_t k = 0; text && k < pod->n_annotations; k++)
 			pod->annotations[k]->value = text;

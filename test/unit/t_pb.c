@@ -52,11 +52,32 @@ static void test_full_arena(void **state)
 	assert_int_equal(m.n_owned, 0);
 }
 
+/* A list of any length can be continued. */
+static void test_adopted(void **state)
+{
+	_arena_ struct arena *a = arena_new(256, 0);
+	for (size_t n = 0; n < 20; n++) {
+		Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
+		char text[] = "x", *exact[20];
+		for (m.n_owned = 0; m.n_owned < n; m.n_owned++)
+			exact[m.n_owned] = text;
+		m.owned = exact;
+		assert_true(PB_ADOPT(a, &m, owned));
+		for (size_t i = 0; i < 20; i++)
+			assert_non_null(
+				pb_build_item(a, pb_build_text(a, "y"), &m.owned, &m.n_owned));
+		assert_int_equal(m.n_owned, n + 20);
+		for (size_t i = 0; i < m.n_owned; i++)
+			assert_string_equal(m.owned[i], i < n ? "x" : "y");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lists_grow),
 		cmocka_unit_test(test_full_arena),
+		cmocka_unit_test(test_adopted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

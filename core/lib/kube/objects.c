@@ -6,6 +6,7 @@
 
 #include "core/lib/util/str.h"
 #include "core/lib/util/number.h"
+#include "core/lib/util/pb.h"
 
 /* annotation with the UID that a static pod has on its node */
 #define MIRROR "kubernetes.io/config.mirror"
@@ -22,20 +23,17 @@ char *kube_text(struct arena *a, const json_t *object, const char *key)
 
 void kube_pairs(struct arena *a, json_t *map, Agent__Pair ***ret, size_t *ret_n)
 {
-	Agent__Pair **list = arena_array(a, json_object_size(map) + 1, sizeof *list);
 	const char *key;
 	json_t *value;
-	*ret = list;
 	json_object_foreach(map, key, value)
 	{
 		const char *text = json_string_value(value);
-		Agent__Pair *pair = list && text ? arena_zero(a, Agent__Pair) : NULL;
+		Agent__Pair *pair = text ? pb_build(a, &agent__pair__descriptor) : NULL;
 		if (!pair)
 			continue;
-		agent__pair__init(pair);
 		pair->key = arena_strdup(a, key);
 		pair->value = arena_strdup(a, text);
-		list[(*ret_n)++] = pair;
+		(void)pb_build_item(a, pair, ret, ret_n);
 	}
 }
 
@@ -53,21 +51,18 @@ static bool read_quantity(const char *resource, const json_t *value, int64_t *re
 
 void kube_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret_n)
 {
-	Agent__Amount **list = arena_array(a, json_object_size(map) + 1, sizeof *list);
 	const char *name;
 	json_t *value;
 	int64_t units;
-	*ret = list;
 	json_object_foreach(map, name, value)
 	{
-		bool known = list && read_quantity(name, value, &units);
-		Agent__Amount *amount = known ? arena_zero(a, Agent__Amount) : NULL;
+		bool known = read_quantity(name, value, &units);
+		Agent__Amount *amount = known ? pb_build(a, &agent__amount__descriptor) : NULL;
 		if (!amount)
 			continue;
-		agent__amount__init(amount);
 		amount->name = arena_strdup(a, name);
 		amount->amount = units;
-		list[(*ret_n)++] = amount;
+		(void)pb_build_item(a, amount, ret, ret_n);
 	}
 }
 
@@ -87,16 +82,14 @@ static void put_containers(struct arena *a, const json_t *list, bool init, Agent
 	json_array_foreach(list, i, one)
 	{
 		const json_t *resources = json_object_get(one, "resources");
-		Agent__PodContainer *c = m->containers ? arena_zero(a, Agent__PodContainer) : NULL;
+		Agent__PodContainer *c = PB_ADD(a, m, containers, agent__pod_container);
 		if (!c)
 			return;
-		agent__pod_container__init(c);
 		c->kind = init ? init_kind(one) : AGENT__POD_CONTAINER_KIND__APP;
 		c->name = kube_text(a, one, "name");
 		kube_amounts(a, json_object_get(resources, "requests"), &c->requests,
 			     &c->n_requests);
 		kube_amounts(a, json_object_get(resources, "limits"), &c->limits, &c->n_limits);
-		m->containers[m->n_containers++] = c;
 	}
 }
 
@@ -159,8 +152,6 @@ int kube_pod(struct arena *a, const json_t *pod, bool whole, Agent__FedPod *ret)
 	m.namespace_ = kube_text(a, meta, "namespace");
 	m.name = kube_text(a, meta, "name");
 	m.owner = owner_of(a, meta);
-	m.containers =
-		arena_array(a, json_array_size(init) + json_array_size(apps) + 1, sizeof(void *));
 	put_containers(a, init, true, &m);
 	put_containers(a, apps, false, &m);
 	/* The pod's own amounts, in addition to those of its containers. */

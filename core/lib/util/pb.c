@@ -2,7 +2,6 @@
 #include "core/lib/util/pb.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 #define LIST_FIRST 8u /* initial capacity of a list */
@@ -18,27 +17,42 @@ static bool pb_alike(const ProtobufCMessageDescriptor *a, const ProtobufCMessage
 	return alike;
 }
 
-int pb_copy_list(struct arena *a, const ProtobufCMessageDescriptor *type, const void *from,
-		 size_t n, void *ret, size_t *ret_n)
+void pb_copy_list(struct arena *a, const ProtobufCMessageDescriptor *type, const void *from,
+		  size_t n, void *ret, size_t *ret_n)
 {
 	const ProtobufCMessage *const *list = from;
 	ProtobufCMessage **out = arena_array(a, n + 1, sizeof *out);
-	for (size_t i = 0; out && i < n; i++) {
+	size_t i = 0;
+	for (; out && i < n; i++) {
 		assert(pb_alike(list[i]->descriptor, type));
-		out[i] = arena_alloc(a, type->sizeof_message);
+		out[i] = arena_memdup(a, list[i], type->sizeof_message);
 		if (!out[i])
-			return -ENOMEM;
-		memcpy(out[i], list[i], type->sizeof_message);
+			break;
 		*out[i] = (ProtobufCMessage){.descriptor = type};
 	}
 	memcpy(ret, &out, sizeof out);
-	*ret_n = n;
-	return out ? 0 : -ENOMEM;
+	*ret_n = i;
 }
 
 char *pb_build_text(struct arena *a, const char *text)
 {
 	return arena_strdup(a, text ? text : "");
+}
+
+bool pb_adopt(struct arena *a, void *ret, size_t n)
+{
+	size_t cap = LIST_FIRST;
+	void **list;
+	while (cap < n)
+		cap *= 2;
+	void **own = arena_array(a, cap, sizeof *own);
+	if (!own)
+		return false;
+	memcpy(&list, ret, sizeof list);
+	if (n)
+		memcpy(own, list, n * sizeof *own);
+	memcpy(ret, &own, sizeof own);
+	return true;
 }
 
 void *pb_build_item(struct arena *a, void *item, void *ret, size_t *ret_n)

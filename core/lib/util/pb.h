@@ -24,24 +24,6 @@ static inline ProtobufCAllocator pb_arena(struct arena *arena)
 		.alloc = pb_arena_alloc, .free = pb_arena_free, .allocator_data = arena};
 }
 
-/* Allocates a message in an arena and sets its defaults. NULL: out of memory. */
-#define PB_NEW(arena, type, prefix)                                                                \
-	__extension__({                                                                            \
-		type *m_ = arena_zero(arena, type);                                                \
-		if (m_)                                                                            \
-			prefix##__init(m_);                                                        \
-		m_;                                                                                \
-	})
-
-/* Allocates a message with the one member `value`. NULL: out of memory. */
-#define PB_VALUE(arena, type, prefix, v)                                                           \
-	__extension__({                                                                            \
-		type *w_ = PB_NEW(arena, type, prefix);                                            \
-		if (w_)                                                                            \
-			w_->value = (v);                                                           \
-		w_;                                                                                \
-	})
-
 /* Decodes a message into an arena: PB_UNPACK(a, agent__pod_devices, size, data). NULL: the arena is
  * NULL or full, or the message is malformed. */
 #define PB_UNPACK(arena, prefix, size, data)                                                       \
@@ -51,9 +33,9 @@ static inline ProtobufCAllocator pb_arena(struct arena *arena)
 	})
 
 /* Copies a list of messages to one of another type with the same fields, which share their texts.
- * ret: the member of a message for the list. -ENOMEM. */
-int pb_copy_list(struct arena *a, const ProtobufCMessageDescriptor *type, const void *from,
-		 size_t n, void *ret, size_t *ret_n);
+ * ret: the member of a message for the list. Without memory for all it is shorter. */
+void pb_copy_list(struct arena *a, const ProtobufCMessageDescriptor *type, const void *from,
+		  size_t n, void *ret, size_t *ret_n);
 /* Does so for a member that two messages have by the same name. */
 #define PB_COPY_LIST(arena, from, to, member, prefix)                                              \
 	pb_copy_list(arena, &prefix##__descriptor, (from)->member, (from)->n_##member,             \
@@ -77,6 +59,10 @@ char *pb_build_text(struct arena *a, const char *text);
 /* Appends a pointer to a list of a message, which doubles when it is full. item NULL: there was no
  * memory for it. ret: the member of the message. Returns the pointer; NULL: out of memory. */
 void *pb_build_item(struct arena *a, void *item, void *ret, size_t *ret_n);
+/* Copies a list that was not built here, as of a decoded message, so that pb_build_item() can
+ * append to it. ret: the member of the message. False: out of memory; the list is unchanged. */
+bool pb_adopt(struct arena *a, void *ret, size_t n);
+#define PB_ADOPT(a, to, member) pb_adopt(a, &(to)->member, (to)->n_##member)
 /* Appends a message to the member of another one: PB_ADD(a, adj, env, nri__key_value). */
 #define PB_ADD(a, to, member, prefix)                                                              \
 	pb_build_item(a, pb_build(a, &prefix##__descriptor), &(to)->member, &(to)->n_##member)
