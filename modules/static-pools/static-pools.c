@@ -147,34 +147,70 @@ static bool static_pools_fits(const struct list *list, const struct ask *a)
 	return a->socket == SOCKET_ANY || list->socket == a->socket;
 }
 
+/* Returns true if a container that runs on the CPUs `had` runs on all CPUs of the list. */
+static bool static_pools_runs_on(const struct list *list, struct rp_ids had)
+{
+	return !rp_ids_empty(had) && rp_ids_subset(rp_ids_of(&list->cpus), had);
+}
+
+/* Chooses free lists, first those on which the container runs. */
 static uint32_t choose_exclusive(const struct rp_plan *p, const struct pool *pool,
-				 const struct ask *a, struct list **ret)
+				 const struct ask *a, struct rp_ids had, struct list **ret)
 {
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < pool->n && n < a->n; i++) {
-		struct list *list = &p->lists[pool->first + i];
-		if (!list->users && static_pools_fits(list, a))
-			ret[n++] = list;
-	}
+	for (int other = 0; other < 2; other++)
+		for (uint32_t i = 0; i < pool->n && n < a->n; i++) {
+			struct list *list = &p->lists[pool->first + i];
+			if (!list->users && static_pools_fits(list, a) &&
+			    static_pools_runs_on(list, had) == !other)
+				ret[n++] = list;
+		}
 	return n;
 }
 
-/* Chooses the list with the fewest users. */
+/* Chooses a list on which the container runs, or the list with the fewest users. */
 static uint32_t choose_shared(const struct rp_plan *p, const struct pool *pool, const struct ask *a,
-			      struct list **ret)
+			      struct rp_ids had, struct list **ret)
 {
 	struct list *best = NULL;
+	bool best_own = false;
 	for (uint32_t i = 0; i < pool->n; i++) {
 		struct list *list = &p->lists[pool->first + i];
-		if (static_pools_fits(list, a) && (!best || list->users < best->users))
-			best = list;
+		bool own = static_pools_runs_on(list, had);
+		bool better =
+			!best || own > best_own || (own == best_own && list->users < best->users);
+		if (!static_pools_fits(list, a) || !better)
+			continue;
+		best = list;
+		best_own = own;
 	}
 	ret[0] = best;
 	return best != NULL;
 }
 
+static uint32_t choose_lists(const struct rp_plan *p, const struct pool *pool, const struct ask *a,
+			     struct rp_ids had, struct list **ret)
+{
+	return pool->exclusive ? choose_exclusive(p, pool, a, had, ret)
+			       : choose_shared(p, pool, a, had, ret);
+}
+
+/* Returns the CPUs of a container that ran before this policy saw it. Empty for a container that is
+ * being created, and for one that runs on all online CPUs. */
+static void static_pools_had(const struct rp_instance *inst, const struct rp_ctr_info *info,
+			     struct rp_idset *ret)
+{
+	struct rp_idset online;
+	rp_idset_clear(ret);
+	if (info->state == RP_STATE_CREATING)
+		return;
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
+	if (!rp_ids_subset(rp_ids_of(&online), adopt_cpus(info)))
+		rp_idset_copy(ret, adopt_cpus(info));
+}
+
 static int32_t static_pools_choose(struct rp_instance *inst, const struct ask *a,
-				   const struct pool *pool, struct list **ret)
+				   const struct pool *pool, struct rp_ids had, struct list **ret)
 {
 	const struct modhost *h = &inst->h;
 	char socket[48] = "";
@@ -186,8 +222,7 @@ static int32_t static_pools_choose(struct rp_instance *inst, const struct ask *a
 		return modhost_fail(h, -RP_EINVAL,
 				    "exclusive pool specified but the number of exclusive CPUs "
 				    "requested is 0");
-	uint32_t n = pool->exclusive ? choose_exclusive(inst->plan, pool, a, ret)
-				     : choose_shared(inst->plan, pool, a, ret);
+	uint32_t n = choose_lists(inst->plan, pool, a, had, ret);
 	if (pool->exclusive ? n < a->n : !n)
 		return modhost_fail(h, -RP_ENOSPC, "%s cpu lists in pool \"%s\"%s",
 				    pool->exclusive ? "not enough free" : "no available", a->pool,
@@ -307,13 +342,33 @@ static int32_t place_asked(struct rp_instance *inst, rp_txn txn, const struct rp
 	struct list **lists = calloc((pool ? pool->n : 0) + 1u, sizeof(struct list *));
 	if (!lists)
 		return modhost_no_memory(&inst->h);
-	int32_t r = static_pools_choose(inst, a, pool, lists);
+	struct rp_idset had;
+	static_pools_had(inst, info, &had);
+	int32_t r = static_pools_choose(inst, a, pool, rp_ids_of(&had), lists);
 	if (r > 0)
 		r = static_pools_give(inst, txn, info, a, lists, (uint32_t)r);
 	else
 		inst->refused++;
 	free(lists);
 	return r;
+}
+
+/* Returns true if a container without a record runs on the CPUs of lists that it can get. */
+static bool static_pools_has(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	struct ask a;
+	struct rp_idset had;
+	static_pools_had(inst, info, &had);
+	bool good = !ask_of(&inst->h, info->ctr, &a);
+	const struct pool *pool = good ? plan_pool(inst->plan, a.pool) : NULL;
+	struct list **lists = calloc((pool ? pool->n : 0) + 1u, sizeof(struct list *));
+	uint32_t n = pool && lists ? choose_lists(inst->plan, pool, &a, rp_ids_of(&had), lists) : 0;
+	good = n && (!pool->exclusive || n == a.n);
+	for (uint32_t i = 0; i < n; i++)
+		good = good && static_pools_runs_on(lists[i], rp_ids_of(&had));
+	free(lists);
+	ask_fini(&a);
+	return good;
 }
 
 static int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -458,6 +513,10 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	if (!ours && !w->pass)
 		return 0;
 	inst->h.why = why;
+	if (!ours && w->pass == 1 && !static_pools_has(inst, info)) {
+		inst->h.why = NULL;
+		return 0;
+	}
 	int32_t r = ours ? static_pools_verify(&inst->h, inst->plan, &rec, info->id)
 			 : place_new(inst, txn, info);
 	if (!r && ours)
@@ -499,7 +558,7 @@ static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	mark_node(inst);
 	int32_t r = static_pools_recount(inst, false);
-	return r ? r : life_walk(inst, txn, (struct life_walk){.each = sync_one, .n_passes = 2});
+	return r ? r : life_walk(inst, txn, (struct life_walk){.each = sync_one, .n_passes = 3});
 }
 
 static int32_t check_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,

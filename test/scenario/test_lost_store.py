@@ -127,3 +127,21 @@ def test_those_who_hide_threads_are_placed_anew(make_node):
     assert node.cpus('a/a0') == {4, 6}
     node.create('b', ctr('b0', '4', '64Mi'))
     assert not node.cpus('b/b0') & {4, 5, 6, 7}
+
+
+def test_lists_stay(make_node):
+    """A container of static-pools keeps its lists, as its environment names them; one on all CPUs gets the lists that are left."""
+    exclusive = {'STP_POOL': 'exclusive', 'CMK_NUM_CORES': '1'}
+    lists = [{'cpuset': cpus} for cpus in ('0,1', '2,3', '8-9')]
+    node = make_node({'policy': 'static-pools', 'static-pools': {'pools': {
+        'exclusive': {'exclusive': True, 'cpuLists': lists}, 'shared': {'cpuLists': [{'cpuset': '4-7'}, {'cpuset': '12-13'}]}}}})
+    node.create('a', ctr('a0', env=exclusive))
+    node.create('b', ctr('b0', env=exclusive))
+    node.create('s', ctr('s0'))
+    node.create('t', ctr('t0'))
+    node.delete('a', 's')
+    assert node.cpus('b0') == {2, 3} and node.cpus('t0') == {12, 13}
+    node.existing('e', ctr('e0', env=exclusive, state='running'))
+    lose_store(node)
+    assert [u['container'] for u in node.updates()] == ['e/e0']
+    assert node.cpus('b0') == {2, 3} and node.cpus('t0') == {12, 13} and node.cpus('e0') == {0, 1}
