@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "modules/lib/private/adopt.h"
 #include "modules/podpools/podpools.h"
 
 #define SET_TEXT_MAX 256u
@@ -100,6 +101,11 @@ static bool is_better(const struct pool *a, const struct pool *b)
 	       (a->fill == FILL_PACKED && a->n_pods > b->n_pods);
 }
 
+static bool has_room(const struct pool *pool)
+{
+	return !pool->max_pods || pool->max_pods > (int64_t)pool->n_pods;
+}
+
 static uint32_t podpools_choose(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	const struct rp_plan *p = inst->plan;
@@ -108,8 +114,7 @@ static uint32_t podpools_choose(struct rp_instance *inst, const struct rp_ctr_in
 	for (uint32_t i = find_pool(p, name, 0);
 	     i < p->n_pools && strcmp(p->pools[i].name, name) == 0; i++) {
 		const struct pool *pool = &p->pools[i];
-		bool room = !pool->max_pods || pool->max_pods > (int64_t)pool->n_pods;
-		if (room && (best == POOLS_MAX || is_better(pool, &p->pools[best])))
+		if (has_room(pool) && (best == POOLS_MAX || is_better(pool, &p->pools[best])))
 			best = i;
 	}
 	if (best < POOLS_MAX)
@@ -180,6 +185,20 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 	return ctr_forget(&inst->h, txn, info->ctr);
 }
 
+/* Returns the pool that the pod of a container without a record names, if the container runs on
+ * just the CPUs of the pool; else POOLS_MAX. */
+static uint32_t adopted_pool(const struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	const struct rp_plan *p = inst->plan;
+	const char *name = ctr_annotation(&inst->h, info->ctr, "pool.podpools");
+	struct rp_ids cpus = adopt_cpus(info);
+	for (uint32_t i = name && !rp_ids_empty(cpus) ? 0 : p->n_pools; i < p->n_pools; i++)
+		if (strcmp(p->pools[i].name, name) == 0 && has_room(&p->pools[i]) &&
+		    rp_ids_equal(cpus, rp_ids_of(&p->pools[i].cpus)))
+			return i;
+	return POOLS_MAX;
+}
+
 /* Returns the pool that the container's record names, if the pool has room for the pod; else
  * POOLS_MAX. Except after a reload of the section, the pool must still have the container's
  * CPUs. */
@@ -187,7 +206,7 @@ static uint32_t kept_pool(const struct rp_instance *inst, const struct rp_ctr_in
 {
 	struct record rec;
 	if (!read_record(inst, info->ctr, &rec))
-		return POOLS_MAX;
+		return adopted_pool(inst, info);
 	uint32_t i = find_pool(inst->plan, rec.name, rec.instance);
 	if (i == POOLS_MAX)
 		return i;
@@ -195,8 +214,7 @@ static uint32_t kept_pool(const struct rp_instance *inst, const struct rp_ctr_in
 	bool same = life_may_refuse(inst) || !inst->plan->bounds.pin_cpu ||
 		    rp_ids_empty(info->cpus) || rp_ids_equal(info->cpus, rp_ids_of(&pool->cpus)) ||
 		    rp_ids_subset(info->cpus, rp_ids_of(&pool->whole));
-	bool room = i == POOL_DEFAULT || !pool->max_pods || pool->max_pods > (int64_t)pool->n_pods;
-	return same && room ? i : POOLS_MAX;
+	return same && (i == POOL_DEFAULT || has_room(pool)) ? i : POOLS_MAX;
 }
 
 /* Pass 0 keeps pods in their pools. Pass 1 places the other pods, oldest container first. */

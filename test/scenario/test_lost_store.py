@@ -145,3 +145,18 @@ def test_lists_stay(make_node):
     lose_store(node)
     assert [u['container'] for u in node.updates()] == ['e/e0']
     assert node.cpus('b0') == {2, 3} and node.cpus('t0') == {12, 13} and node.cpus('e0') == {0, 1}
+
+
+def test_pods_stay_in_their_pools(make_node):
+    """Pods of podpools are found by their CPUs; a pod that runs elsewhere is placed in the pool with the fewest pods."""
+    node = make_node({'policy': 'podpools', 'podpools': {
+        'reservedResources': {'cpu': 'cpuset:0'}, 'pools': [{'name': 'p', 'cpu': 2, 'instances': 3}]}})
+    named = {'pool.podpools.resource-policy.nri.io': 'p'}
+    for name in 'abc':
+        node.create(name, ctr(name + '0'), annotations=named)
+    node.delete('a')
+    assert node.cpus('b0') == {4, 5} and node.cpus('c0') == {6, 7}
+    node.existing('e', ctr('e0', state='running', cpus='8-9'), annotations=named)
+    lose_store(node)
+    assert [u['container'] for u in node.updates()] == ['e/e0']
+    assert node.cpus('b0') == {4, 5} and node.cpus('c0') == {6, 7} and node.cpus('e0') == {2, 3}
