@@ -192,6 +192,8 @@ int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err 
 		return not_taken(p, r, err);
 	store_put_pod(p->store, pod);
 	persist_later(p);
+	if (!known) /* the new sandbox may get what the earlier ones had */
+		empty_pods_remove_earlier(p, pod);
 	r = admit_pod(p, pod, err);
 	if (!r)
 		r = plugins_admit(p, pod, known, err);
@@ -199,8 +201,6 @@ int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err 
 		remove_pod(p, pod);
 	if (!r)
 		devices_pod_came(p, pod);
-	if (r >= 0 && !known)
-		empty_pods_remove_earlier(p, pod);
 	return r;
 }
 
