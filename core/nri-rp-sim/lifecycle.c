@@ -236,8 +236,17 @@ static struct sim_pod *lifecycle_existing(const struct sim *s, const json_t *spe
 int lifecycle_create(struct sim *s, const json_t *spec, json_t *result, struct err *err)
 {
 	struct sim_pod *pod = lifecycle_existing(s, spec);
-	int r = 0;
-	if (!pod) {
+	_json_ json_t *next = NULL;
+	bool again;
+	int r = arg_bool(ARGS(spec, err), "again", false, &again);
+	if (!r && again && pod) { /* another sandbox; the end of the last one is not reported */
+		next = json_copy((json_t *)(uintptr_t)spec);
+		(void)json_object_set_new(next, "uid", json_string(pod->uid));
+		model_free_pod(s, pod);
+		pod = NULL;
+		spec = next;
+	}
+	if (!r && !pod) {
 		r = model_new_pod(s, spec, &pod, err);
 		if (!r)
 			r = run_pod(s, pod, err);

@@ -17,7 +17,8 @@
 #define FIRST_PID 10000u
 
 static const char pod_keys[] =
-	"pod namespace uid labels annotations containers critical handler cgroupParent resources";
+	"pod namespace uid again labels annotations containers critical handler cgroupParent "
+	"resources";
 static const char ctr_keys[] =
 	"name cpu memory requests limits init image args env mounts devices labels annotations "
 	"hugepages cdi cpus mems state";

@@ -186,6 +186,34 @@ static void test_stop_during_a_write(void **state)
 	assert_int_equal(access(path, R_OK), 0);
 }
 
+static void run_sandbox(struct world *w, const char *name, const char *id)
+{
+	struct box_desc d;
+	box_describe(&(struct box){.name = name}, &d);
+	d.pod.uid = "u1";
+	d.pod.id = id;
+	request_begin(w->p, REQ_RUN_POD);
+	assert_int_equal(request_run_pod(w->p, &d.pod, &w->err), 0);
+	reply_sent(w->p, NULL, false);
+}
+
+/* A new sandbox of a pod ends the last one, whose end was not reported. */
+static void test_new_sandbox(void **state)
+{
+	struct world *w = start(*state, "policy: puppet\n");
+	struct cache *c = pipeline_cache(w->p);
+	run_sandbox(w, "a", "first");
+	box_run(w, &(struct box){.name = "a", .pod_id = "first", .alloc = "cpus 0-3"});
+	/* another pod with the UID, as users of crictl may write */
+	run_sandbox(w, "b", "other");
+	assert_non_null(cache_ctr(c, "c-a"));
+	run_sandbox(w, "a", "second");
+	assert_null(cache_ctr(c, "c-a"));
+	assert_null(cache_pod(c, "first"));
+	assert_null(cache_pod(c, "other")); /* without containers it is removed in any case */
+	assert_non_null(cache_pod(c, "second"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +221,7 @@ int main(void)
 		bare_test(test_replaced_in_a_list), bare_test(test_required_controller_refuses),
 		bare_test(test_dropped_reply),	    bare_test(test_others_hear_of_an_adopted),
 		bare_test(test_unreadable_list),    bare_test(test_stop_during_a_write),
+		bare_test(test_new_sandbox),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,9 @@ void empty_pods_remove_earlier(struct pipeline *p, const struct pod *pod)
 	for (struct pod *other = cache_pod_by_uid(p->env.cache, pod->uid), *next; other;
 	     other = next) {
 		next = other->uid_next;
-		if (other != pod && other->uid && *other->uid)
+		bool same = str_eq(other->ns, pod->ns) && str_eq(other->name, pod->name);
+		if (other != pod && other->uid && *other->uid &&
+		    (same || empty_pods_is_empty(other)))
 			empty_pods_remove(p, other, "it has a new sandbox");
 	}
 }
