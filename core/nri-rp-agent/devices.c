@@ -139,7 +139,7 @@ static int read_container(struct arena *a, const Podresources__ContainerResource
 	if (!out)
 		return 0;
 	out->name = c->name;
-	for (uint32_t i = 0; i < g.n; i++) {
+	for (uint32_t i = 0; g.list && i < g.n; i++) {
 		list_nodes(a, &g.list[i]);
 		(void)pb_build_item(a, &g.list[i].devices, &out->devices, &out->n_devices);
 	}
