@@ -16,7 +16,7 @@ static void test_lists_grow(void **state)
 {
 	_arena_ struct arena *a = arena_new(256, 0);
 	Agent__PublishedRequest m = AGENT__PUBLISHED_REQUEST__INIT;
-	char name[16];
+	char name[24];
 	for (int64_t i = 0; i < 100; i++) {
 		Agent__Amount *amount = PB_ADD(a, &m, extended, agent__amount);
 		assert_non_null(amount);
