@@ -30,7 +30,7 @@
 #include <nri-rp/lib/owners.h>
 #include <nri-rp/lib/relief_owned.h>
 
-/* Names of the pod annotations with CPUs: named ones, and those that are forbidden. */
+/* Keys of the pod annotations that list the CPUs of a pod and the CPUs that are forbidden to it. */
 struct keys {
 	const char *named, *forbidden;
 };

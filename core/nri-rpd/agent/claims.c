@@ -130,6 +130,8 @@ int agent_ask_claim(void *link, const struct ctr *claim)
 {
 	const struct agent_link *l = link;
 	Agent__Claim m;
+	if (!l->rpc)
+		return -ENOTCONN;
 	claims_fill(claim, &m);
 	return rpc_call(l->rpc, AGENT_SERVICE, "CheckClaim", &m.base, AGENT_CLAIM_MS, on_checked,
 			l->pipeline);

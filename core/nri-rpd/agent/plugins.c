@@ -275,7 +275,9 @@ static void tell_removed(void *arg, const char *uid)
 	const struct agent_link *l = arg;
 	Agent__PluginRemoveRequest m = AGENT__PLUGIN_REMOVE_REQUEST__INIT;
 	m.uid = (char *)(uintptr_t)uid;
-	(void)rpc_call(l->rpc, AGENT_SERVICE, "PluginRemove", &m.base, REMOVE_MS, NULL, NULL);
+	if (l->rpc)
+		(void)rpc_call(l->rpc, AGENT_SERVICE, "PluginRemove", &m.base, REMOVE_MS, NULL,
+			       NULL);
 }
 
 void agent_ask_plugins(struct agent_link *l, bool on)

@@ -46,7 +46,7 @@
 #define PAGE_OF_SYMBOLS 128u
 #define PAGE_OF_RELOCATIONS 128u
 
-/* File being read. Keeps the first error; what is read after it is zero. */
+/* A module file that is read. The first error is kept, and each later read returns zeros. */
 struct elf {
 	const uint8_t *image; /* bytes of the file; NULL: they are read from fd */
 	int fd;
