@@ -30,7 +30,7 @@ CORE_LIBS := $(O)/libnri-rpd.a $(O)/libcommon.a
 # $(call program,NAME,SOURCES,ARCHIVES,LIBRARIES)
 define program
 programs: $(O)/bin/$(1)
-$(O)/bin/$(1): $(patsubst %.c,$(O)/%.o,$(2)) $(if $(COVERAGE),$(O)/test/unit/coverage_exit.o) $(3)
+$(O)/bin/$(1): $(patsubst %.c,$(O)/%.o,$(2)) $(if $(COVERAGE),$(O)/test/unit/coverage_exit.o) $(if $(SANITIZE),$(O)/test/unit/sanitized_fork.o) $(3)
 	$$(call say,LD,$$@)
 	@mkdir -p $$(@D)
 	$(Q)$$(CC) -pie -o $$@ $$^ $$(ALL_LDFLAGS) $(4)

@@ -9,7 +9,7 @@ $(O)/test/%.o: private ALL_CFLAGS += $(if $(COVERAGE),,-O1)
 UNIT_SRCS := $(sort $(wildcard test/unit/t_*.c))
 UNIT_BINS := $(UNIT_SRCS:test/unit/%.c=$(O)/test/%)
 
-$(O)/test/t_%: $(O)/test/unit/t_%.o $(CORE_LIBS) $(O)/libnri-rp-module.a
+$(O)/test/t_%: $(O)/test/unit/t_%.o $(if $(SANITIZE),$(O)/test/unit/sanitized_fork.o) $(CORE_LIBS) $(O)/libnri-rp-module.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(CORE_LIBS) $(ALL_LDFLAGS) -lcmocka $(LIBS_DAEMON)

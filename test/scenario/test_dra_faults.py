@@ -316,8 +316,11 @@ def test_slices_under_churn(claims):
     """At most one write in 5 seconds, however often the capacity changes."""
     c = claims(speed=1)
     began = time.monotonic()
-    i = 0
+    i = kept = 0
     while time.monotonic() - began < 12:
+        if time.monotonic() - began >= kept:  # no capacity of an earlier second comes again
+            c.node.create('kept%d' % kept, ctr('c0', '4', '64Mi'))
+            kept += 1
         c.node.create('p%d' % i, ctr('c0', '2', '64Mi'))
         c.node.delete('p%d' % i)
         c.node.create('q%d' % i, ctr('c0', str(1 + i % 3), '64Mi'))
