@@ -4,6 +4,7 @@
 Nothing is installed: containerd comes from a newer suite of the archive that this machine's apt uses, as bookworm's is too old for NRI, and
 is unpacked under the cache folder. runc and busybox are those of this machine.
 """
+import contextlib
 import hashlib
 import io
 import json
@@ -32,6 +33,11 @@ READY_S = CALL_S = 180
 
 class Unavailable(Exception):
     """This machine cannot run a containerd; says why."""
+
+
+def cgroups(matches, root='/sys/fs/cgroup'):
+    """Folders of cgroups below `root` whose names match. Other tests' cgroups may end meanwhile: os.walk passes over them, glob fails."""
+    return [pathlib.Path(folder, name) for folder, names, _ in os.walk(root) for name in names if matches(name)]
 
 
 def wait_for(what, fn, seconds=60.0):
@@ -307,13 +313,11 @@ class Containerd:
             point = line.split()[1]
             if point.startswith(str(self.dir) + '/'):
                 subprocess.run(['umount', '-l', point], check=False)
-        for folder in pathlib.Path('/sys/fs/cgroup').glob('**' + self.cgroup):
-            for path in sorted(folder.rglob('*'), key=lambda p: -len(p.parts)) + [folder]:
-                if path.is_dir():
-                    try:
-                        path.rmdir()
-                    except OSError:
-                        pass
+        name = self.cgroup.strip('/')
+        for top in cgroups(lambda found: found == name):
+            for folder, _, _ in os.walk(top, topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
 
     # -- the CRI
 

@@ -14,7 +14,7 @@ import pytest
 
 import containerd
 from bypass import BRIDGE, PLACED, Process
-from containerd import cpus, wait_for
+from containerd import cgroups, cpus, wait_for
 from test_containerd import ONLINE, SCRATCH, Daemon, needs_two_cpus
 
 KILLS = int(os.environ.get('BYPASS_KILLS', '6'))
@@ -114,7 +114,7 @@ def wait_pinned(ctr):
 def folder_of(pod):
     """Its cgroup's."""
     uid = pod.config.metadata.uid
-    found = (p for u in {uid, uid.replace('-', '_')} for p in pathlib.Path('/sys/fs/cgroup').rglob('*pod' + u + '*'))
+    found = cgroups(lambda name: 'pod' + uid in name.replace('_', '-'))
     return next(p for p in found if (p / 'cpuset.cpus').exists())
 
 

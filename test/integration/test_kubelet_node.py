@@ -17,6 +17,7 @@ import time
 
 import pytest
 
+from containerd import cgroups
 from kubelet import Agent
 from simnode import BUILD, LEAST, eventually
 from test_kubernetes import ADMIN, AGENT, BATCH_CPU, KUBECTL, get, kubectl
@@ -110,7 +111,7 @@ def cgroup(status, controller):
     """Folders of a container's cgroup and of its pod's, by the name that the runtime gave it."""
     ident = status['containerID'].split('//')[1]
     root = pathlib.Path('/sys/fs/cgroup') / (controller if V1 else '')
-    own = next(path for path in root.rglob('*%s*' % ident) if path.is_dir())
+    own = cgroups(lambda name: ident in name, root)[0]
     return own, own.parent
 
 
