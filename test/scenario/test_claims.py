@@ -47,6 +47,7 @@ class Cluster:
         self.socket = self.node.paths['work'] + '/agent.sock'
         self.config = {**(config or POLICIES['topology-aware']), 'agent': {'podResourceAPI': True, 'resourceSlices': claims, 'socket': self.socket}}
         self.options = ['--kubeconfig', self.api.kubeconfig(folder), '--node', 'n1'] if cluster else []
+        self.lists = claims and cluster
 
     def __enter__(self):
         return self
@@ -61,6 +62,8 @@ class Cluster:
         self.node.start()
         self.stack.enter_context(Agent(self.socket, self.kubelet.socket, options=self.options))
         eventually(lambda: ((self.node.ctl('status', check=False) or {}).get('agent') or {}).get('connected'))
+        if self.lists and SLICES not in self.api.denied and 'resource.k8s.io/v1' in self.api.groups:
+            self.await_list()  # on a busy machine the first container would not wait for it
         return self
 
     def create(self, pod, name='gpu-0', **more):
@@ -83,7 +86,7 @@ class Cluster:
 
     def await_list(self):
         """Waits until the agent has read a list of slices that the server still knows: the watch of its version follows."""
-        eventually(lambda: int(self.slice_requests()[-1]['query'].get('resourceVersion', -1)) >= self.api.oldest)
+        eventually(lambda: self.slice_requests() and int(self.slice_requests()[-1]['query'].get('resourceVersion', -1)) >= self.api.oldest)
 
 
 @pytest.fixture
