@@ -57,6 +57,9 @@ struct rp_key {
 	/* default value as people would write it, for documentation; NULL: none */
 	const char *fallback;
 	const char *doc; /* description in one sentence */
+	/* noun for the values of a BYTES in messages, as "bytes per second (60M)"; NULL: an
+	 * amount of memory [since 1.3] */
+	const char *expected;
 };
 
 #define RP_SCHEMA_FOLD_CASE 0x1u /* keys match without regard to ASCII case */

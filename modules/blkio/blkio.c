@@ -122,6 +122,9 @@ static void blkio_fini(struct rp_instance *inst)
 
 /* ---- module definition ----------------------------------------------------------------------- */
 
+#define BYTE_RATE "a rate in bytes per second (60M, 1Gi)"
+#define OPERATION_RATE "a rate in operations per second (500, 10k)"
+
 static const struct rp_key keys[] = {
 	SECTION_BOOL("enable", "true", "Apply classes to containers."),
 	SECTION_BOOL("usePodQoSAsDefaultClass", "false",
@@ -136,15 +139,16 @@ static const struct rp_key keys[] = {
 	SECTION_KEY("classes.*[].devices[]", STRING,
 		    "A path or pattern, such as /dev/sd[a-z] or /dev/disk/by-id/nvme-*.",
 		    .flags = RP_KEY_NON_EMPTY),
-	SECTION_KEY("classes.*[].weight", BYTES, "Share of the disk's time, 10 to 1000."),
+	SECTION_KEY("classes.*[].weight", BYTES, "Share of the disk's time, 10 to 1000.",
+		    .expected = "a weight from 10 to 1000"),
 	SECTION_KEY("classes.*[].throttleReadBps", BYTES,
-		    "Maximum bytes read per second; 0: no limit."),
+		    "Maximum bytes read per second; 0: no limit.", .expected = BYTE_RATE),
 	SECTION_KEY("classes.*[].throttleWriteBps", BYTES,
-		    "Maximum bytes written per second; 0: no limit."),
-	SECTION_KEY("classes.*[].throttleReadIOPS", BYTES,
-		    "Maximum reads per second; 0: no limit."),
+		    "Maximum bytes written per second; 0: no limit.", .expected = BYTE_RATE),
+	SECTION_KEY("classes.*[].throttleReadIOPS", BYTES, "Maximum reads per second; 0: no limit.",
+		    .expected = OPERATION_RATE),
 	SECTION_KEY("classes.*[].throttleWriteIOPS", BYTES,
-		    "Maximum writes per second; 0: no limit."),
+		    "Maximum writes per second; 0: no limit.", .expected = OPERATION_RATE),
 };
 
 static const struct rp_schema schema = SECTION_SCHEMA(keys, .flags = RP_SCHEMA_FOLD_CASE);

@@ -231,7 +231,7 @@ static const struct rp_key keys[] = {
 	SECTION_BOOL("pageMigration.enable", "false", "Move them to the new nodes."),
 	SECTION_KEY("pageMigration.rate", BYTES,
 		    "Bytes per second, for all containers together; at least 1Mi.",
-		    .fallback = "256Mi"),
+		    .fallback = "256Mi", .expected = "a rate in bytes per second (256Mi, 1G)"),
 	SECTION_LIST("classes", "Classes, chosen by the annotation class.memory-qos.nri.io."),
 	SECTION_MAP("classes[]", "A class."),
 	SECTION_KEY("classes[].name", STRING, "Unique name.",

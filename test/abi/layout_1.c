@@ -55,7 +55,7 @@ AT(rp_elf_note, type, 8);
 AT(rp_elf_note, owner, 12);
 AT(rp_elf_note, note, 20);
 
-AT_LEAST(rp_key, 56);
+AT_LEAST(rp_key, 64); /* since 1.3 */
 AT(rp_key, path, 0);
 AT(rp_key, type, 8);
 AT(rp_key, flags, 12);
@@ -64,6 +64,7 @@ AT(rp_key, max, 24);
 AT(rp_key, choices, 32);
 AT(rp_key, fallback, 40);
 AT(rp_key, doc, 48);
+AT(rp_key, expected, 56); /* since 1.3 */
 
 AT_LEAST(rp_schema, 32);
 AT(rp_schema, size, 0);

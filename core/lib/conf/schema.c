@@ -154,7 +154,7 @@ static int add_row(struct arena *arena, struct schema_tree *tree, struct rp_key 
 	if (row.type == RP_T_INT && row.min > row.max)
 		return err_set(err, -EINVAL, "key table: the range of \"%s\" is empty", row.path);
 	if (!is_text(row.path) || !is_text(row.choices) || !is_text(row.fallback) ||
-	    !is_text(row.doc))
+	    !is_text(row.doc) || !is_text(row.expected))
 		return err_set(err, -EINVAL, "key table: \"%s\" has texts that are not UTF-8",
 			       is_text(row.path) ? row.path : "?");
 	struct schema_node *node = NULL;
@@ -170,7 +170,7 @@ static int add_row(struct arena *arena, struct schema_tree *tree, struct rp_key 
 	node->key = row;
 	node->declared = true;
 	if (copy_text(arena, &node->key.choices) < 0 || copy_text(arena, &node->key.fallback) < 0 ||
-	    copy_text(arena, &node->key.doc) < 0)
+	    copy_text(arena, &node->key.doc) < 0 || copy_text(arena, &node->key.expected) < 0)
 		return err_errno(err, -ENOMEM, "key table");
 	return 0;
 }

@@ -253,6 +253,8 @@ const char *value_expected(const struct rp_key *key, char *buf, size_t size)
 		expected_integer(key, buf, size);
 	else if (key->type == RP_T_ENUM)
 		expected_choice(key->choices, buf, size);
+	else if (key->type == RP_T_BYTES && key->expected)
+		(void)snprintf(buf, size, "%s", key->expected);
 	else
 		(void)snprintf(buf, size, "%s%s", words[key->type],
 			       filled && (key->type == RP_T_STRING || key->type == RP_T_MAP ||

@@ -680,7 +680,9 @@ static int copy_row(const struct schema_copy *c, struct rp_key *key)
 		r = copy_row_text(c, &key->choices, LOADER_KEY_TEXT_MAX);
 	if (r == 0)
 		r = copy_row_text(c, &key->fallback, LOADER_KEY_TEXT_MAX);
-	return r < 0 ? r : copy_row_text(c, &key->doc, LOADER_KEY_TEXT_MAX);
+	if (r == 0)
+		r = copy_row_text(c, &key->doc, LOADER_KEY_TEXT_MAX);
+	return r < 0 ? r : copy_row_text(c, &key->expected, LOADER_KEY_TEXT_MAX);
 }
 
 static int copy_rows(struct schema_copy *c, const struct rp_schema *from, struct rp_schema *to)
