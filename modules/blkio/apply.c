@@ -12,7 +12,7 @@
 struct want {
 	uint32_t major, minor;
 	uint32_t weight; /* weight to write; 0: the kernel's default weight */
-	uint64_t rate[BLKIO_N_RATES];
+	uint64_t rate[BLKIO_N_RATES]; /* BLKIO_NOT_SET: no limit */
 	bool weighs;
 	char name[64];
 };
@@ -67,7 +67,7 @@ static void want_device(void *arg, const struct blkio_device *d)
 		w->weight = a->entry->weight;
 	for (unsigned r = 0; r < BLKIO_N_RATES; r++)
 		if (a->entry->rate[r] != BLKIO_NOT_SET)
-			w->rate[r] = a->entry->rate[r];
+			w->rate[r] = a->entry->rate[r] ? a->entry->rate[r] : BLKIO_NOT_SET;
 	if (a->entry->weight && !d->weighs)
 		apply_note(a, "the I/O scheduler of %s does not support weights", d->name);
 }

@@ -34,7 +34,9 @@ struct blkio_entry {
 	char **devices; /* patterns; none: the entry sets the default weight */
 	uint32_t n_devices;
 	uint32_t weight; /* weight of the class for the disk; 0: not set */
-	uint64_t rate[BLKIO_N_RATES]; /* limits by kind of rate; BLKIO_NOT_SET: no limit */
+	/* limits by kind of rate; 0: no limit, which overrides earlier entries; BLKIO_NOT_SET: the
+	 * entry has none */
+	uint64_t rate[BLKIO_N_RATES];
 };
 
 struct blkio_class {

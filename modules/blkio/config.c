@@ -76,8 +76,7 @@ static int32_t read_entry(const struct modhost *h, struct blocks *memory, rp_cfg
 	for (unsigned i = 0; !r && i < BLKIO_N_RATES; i++) {
 		rp_cfg rate = section_get(h, node, rate_keys[i]);
 		int64_t v = h->config->value(h->ctx, rate, RP_T_BYTES, -1);
-		/* 0 in the configuration means no limit */
-		e->rate[i] = rate && v > 0 ? (uint64_t)v : BLKIO_NOT_SET;
+		e->rate[i] = rate && v >= 0 ? (uint64_t)v : BLKIO_NOT_SET;
 		if (rate && !e->n_devices)
 			r = modhost_refuse(
 				h, rate,
