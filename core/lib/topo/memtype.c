@@ -83,6 +83,24 @@ static int note_dax_node(const char *name, void *arg)
 
 /* ---- device memory --------------------------------------------------------------------------- */
 
+/* Notes the nodes of the setting that have CPUs: their memory stays in use. */
+static void note_nodes_with_cpus(struct reader *r, struct rp_ids named)
+{
+	struct rp_idset with_cpus;
+	char text[256];
+	rp_idset_clear(&with_cpus);
+	for (uint32_t i = 0; i < r->t->n_nodes; i++)
+		if (!rp_ids_empty(r->t->nodes[i].cpus) && rp_ids_has(named, r->t->nodes[i].id))
+			rp_idset_add(&with_cpus, r->t->nodes[i].id);
+	if (rp_ids_empty(rp_ids_of(&with_cpus)))
+		return;
+	(void)rp_ids_format(rp_ids_of(&with_cpus), text, sizeof text);
+	reader_note(r,
+		    "topology.deviceMemoryNodes: nodes with CPUs are not memory of devices, "
+		    "containers still use them: %s",
+		    text);
+}
+
 /* Finds the nodes with device memory, by the setting or by the firmware's description. */
 static void find_device_nodes(struct reader *r, struct rp_idset *ret)
 {
@@ -93,6 +111,7 @@ static void find_device_nodes(struct reader *r, struct rp_idset *ret)
 		return;
 	if (*setting && !str_eq(setting, "auto")) {
 		(void)rp_idset_parse(ret, setting, RP_NODES_MAX);
+		note_nodes_with_cpus(r, rp_ids_of(ret));
 		return;
 	}
 	if (fs_read_ids(&r->t->root, NODE_DIR "/has_generic_initiator", RP_NODES_MAX, ret)) {
