@@ -41,7 +41,7 @@ uint32_t memalloc_types_of(const char *text)
 {
 	static const char blanks[] = " \t";
 	uint32_t types = 0;
-	while (*text) {
+	for (;;) {
 		text += strspn(text, blanks);
 		size_t len = strcspn(text, ", \t");
 		uint32_t found = memalloc_words_find(text, len, N_WORDS);
@@ -50,8 +50,9 @@ uint32_t memalloc_types_of(const char *text)
 		types |= found;
 		text += len;
 		text += strspn(text, blanks);
-		if (*text && *text++ != ',')
+		if (!*text)
+			return types;
+		if (*text++ != ',')
 			return 0;
 	}
-	return types;
 }

@@ -235,15 +235,17 @@ static void read_level(struct rp_instance *inst, struct request *r)
 static uint32_t read_types(struct rp_instance *inst, rp_ctr ctr)
 {
 	const char *text = place_request_annotation(inst, ctr, MEMORY_TYPE, NULL);
-	uint32_t types = text && *text ? memalloc_types_of(text) : DEFAULT_TYPES;
-	if (!types) {
-		modhost_log(&inst->h, RP_LOG_WARNING, ctr,
-			    "annotation " MEMORY_TYPE
-			    ": \"%.64s\" is not a list of memory types, ignoring it",
-			    text);
+	if (!text || !*text)
 		return DEFAULT_TYPES;
-	}
-	return types;
+	/* Unlike under balloons, blanks are not part of the syntax. */
+	uint32_t types = strpbrk(text, " \t") ? 0 : memalloc_types_of(text);
+	if (types)
+		return types;
+	modhost_log(&inst->h, RP_LOG_WARNING, ctr,
+		    "annotation " MEMORY_TYPE ": \"%.64s\" is not a list of memory types, ignoring "
+		    "it: expected dram, pmem, hbm or mixed, separated by commas without blanks",
+		    text);
+	return DEFAULT_TYPES;
 }
 
 /*
