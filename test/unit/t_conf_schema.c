@@ -135,6 +135,10 @@ static void test_quantities(void **state)
 	takes("freq", "min", RP_T_FREQ, RP_FREQ_MIN);
 	takes("freq", "base", RP_T_FREQ, RP_FREQ_BASE);
 	takes("freq", "turbo", RP_T_FREQ, RP_FREQ_TURBO);
+	takes("freq", "' Base\t'", RP_T_FREQ, RP_FREQ_BASE);
+	takes("freq", "''", RP_T_FREQ, 0);
+	refuses("freq", "min max",
+		"a frequency (2.4GHz, 800MHz), min, base or turbo, found \"min max\"");
 	refuses("freq", "max", "a frequency (2.4GHz, 800MHz), min, base or turbo, found \"max\"");
 }
 

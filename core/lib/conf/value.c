@@ -37,8 +37,15 @@ static int to_freq(const char *s, int64_t *ret)
 		const char *word;
 		int64_t value;
 	} words[] = {{"min", RP_FREQ_MIN}, {"base", RP_FREQ_BASE}, {"turbo", RP_FREQ_TURBO}};
+	const char *word = s + strspn(s, " \t");
+	size_t len = strcspn(word, " \t");
+	if (!*word) { /* empty: unchanged, as 0 */
+		*ret = 0;
+		return 0;
+	}
 	for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
-		if (strcasecmp(s, words[i].word) != 0)
+		if (strlen(words[i].word) != len || strncasecmp(word, words[i].word, len) != 0 ||
+		    word[len + strspn(word + len, " \t")])
 			continue;
 		*ret = words[i].value;
 		return 0;

@@ -241,14 +241,14 @@ int str_to_khz(const char *s, int64_t *ret)
 		find_unit(units, sizeof units / sizeof units[0], name, strcasecmp);
 	if (!unit)
 		return -EINVAL;
-	u128 hz, khz;
-	r = scale_up(&d, d.exp10 + unit->exp10, 0, &khz);
+	u128 hz;
+	r = scale_up(&d, d.exp10 + unit->exp10 + 3, 0, &hz);
 	if (r)
 		return r;
-	/* A value this small is a mistake in the unit. Rounded up, it would be 1 kHz. */
-	if (khz == 1 && scale_up(&d, d.exp10 + unit->exp10 + 3, 0, &hz) == 0 && hz < 1000)
+	/* A value this small is a mistake in the unit. */
+	if (hz && hz < 1000)
 		return -EINVAL;
-	*ret = (int64_t)khz;
+	*ret = (int64_t)((hz + 500) / 1000);
 	return 0;
 }
 
