@@ -583,9 +583,14 @@ static void set_die(struct cpuclass_job *job, struct cpuclass_die *d)
 	int64_t low = read_number(job->back, path);
 	(void)snprintf(path, sizeof path, "%s/initial_max_freq_khz", dir);
 	int64_t high = read_number(job->back, path);
-	number_text(uncore_wish(job, d, false, low, high), min);
-	number_text(uncore_wish(job, d, true, low, high), max);
+	int64_t min_khz = uncore_wish(job, d, false, low, high);
+	int64_t max_khz = uncore_wish(job, d, true, low, high);
+	number_text(min_khz, min);
+	number_text(max_khz, max);
 	(void)snprintf(path, sizeof path, "%s/min_freq_khz", dir);
+	if (max_khz && min_khz > max_khz)
+		cpuclass_complain(job, WHAT_UNCORE, path, "setting it to", min,
+				  "the classes on the die have a lower uncoreMaxFreq");
 	(void)snprintf(max_path, sizeof max_path, "%s/max_freq_khz", dir);
 	int32_t r = set_range(job, &(struct end){WHAT_UNCORE, path, min, &known->min},
 			      &(struct end){WHAT_UNCORE, max_path, max, &known->max});
