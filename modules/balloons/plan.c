@@ -6,6 +6,7 @@
 #include "modules/balloons/balloons.h"
 #include "modules/balloons/place.h"
 #include "modules/lib/private/irq.h"
+#include <nri-rp/lib/glob.h>
 #include <nri-rp/lib/section.h>
 
 struct type *plan_type(const struct rp_plan *p, const char *name)
@@ -409,6 +410,11 @@ static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		const struct type *t = &p->types[i];
 		for (uint32_t k = 0; k < t->irq_claim.n; k++) {
+			if (!glob_valid(t->irq_claim.list[k]))
+				return modhost_refuse(h, section_get(h, t->at, "irqClaim"),
+						      "balloon type %s: irqClaim: \"%.64s\" is "
+						      "not a valid pattern",
+						      t->name, t->irq_claim.list[k]);
 			int32_t r =
 				known ? 0
 				      : irq_read_denied(h, &p->memory, &p->controllable, &denied);

@@ -530,8 +530,13 @@ static int32_t irq_move(void *arg, uint32_t number, const char *description)
 	if (read_affinity(h, k, text) < 0 || rp_idset_parse(&now, text, RP_CPUS_MAX))
 		return 0;
 	decide_from(h, k, &now, &from);
-	if (!irq_target(o, number, description, rp_ids_of(&from), &to) ||
-	    rp_ids_empty(rp_ids_of(&to))) {
+	bool is_due = irq_target(o, number, description, rp_ids_of(&from), &to);
+	if (is_due && rp_ids_empty(rp_ids_of(&to)) && !j->message[0])
+		(void)snprintf(j->message, sizeof j->message,
+			       "%s: the claims, masks and isolated CPUs of containers leave no CPU "
+			       "for the interrupt, so it is not moved",
+			       k->path);
+	if (!is_due || rp_ids_empty(rp_ids_of(&to))) {
 		if (!is_taken(k, rp_ids_of(&now)))
 			irq_restore(j, k);
 		return 0;
