@@ -283,6 +283,17 @@ def test_a_series_a_balloon(served):
     assert Scrape(node.metrics).series('nri_policy_balloons_cores', balloon_type='db') == []
 
 
+def test_a_balloon_of_many_containers(served):
+    """Its series names all of them."""
+    node = served(BALLOONS)
+    names = ['a-container-with-a-rather-long-name-%03d' % i for i in range(200)]
+    node.create('d', *[ctr(name, '10m') for name in names], namespace='data')
+    scrape = Scrape(node.metrics)
+    (labels, cpus), = scrape.series('nri_policy_balloons_cores', balloon_type='db')
+    assert cpus == 2 and labels['containers'].split(',') == ['data/d/' + name for name in names]
+    assert not any(v for _, v in scrape.series('nri_rp_module_samples_rejected'))
+
+
 def test_components_are_balloons_too(served):
     """Each has a series and a number of its own, and says what it is a component of."""
     parts = [{'balloonType': 'half'}, {'balloonType': 'half'}]

@@ -11,7 +11,8 @@
 #include "core/lib/util/buf.h"
 
 #define EXPO_NAME_MAX 200u /* largest size of a family's name, in bytes */
-#define EXPO_LABELS_MAX 8192u /* largest size of a sample's labels, in bytes */
+/* largest size of a sample's labels, in bytes: a balloon's label names all of its containers */
+#define EXPO_LABELS_MAX (512u << 10)
 #define EXPO_HELP_MAX 1024u /* bytes; longer texts are cut */
 
 enum expo_type { EXPO_GAUGE, EXPO_COUNTER, EXPO_HISTOGRAM };
