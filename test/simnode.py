@@ -79,10 +79,12 @@ def put_machine(node, ticks=0, used=2 << 30, total=8 << 30):
 
 
 def eventually(what, seconds=20):
+    """Returns the first true value of `what`."""
     end = time.monotonic() + seconds
-    while not what():
+    while not (value := what()):
         assert time.monotonic() < end, 'has not come true'
         time.sleep(0.02)
+    return value
 
 
 class Node:
