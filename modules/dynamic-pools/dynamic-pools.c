@@ -148,6 +148,8 @@ static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	inst->in_sync = true;
 	int32_t r = members_sync(inst, txn);
+	if (!r)
+		r = members_adopt(inst, txn);
 	(void)resize_pools(inst->plan);
 	return r ? r : members_stage(inst, txn, UINT64_MAX, 0);
 }

@@ -118,8 +118,8 @@ int32_t dynpools_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
  * ---- members (members.c) ----------------------------------------------------------------------
  *
  * If the chosen pool has too few CPUs, the container overflows: it is put into the pool shared,
- * where it counts nothing, and waits for capacity in its own pool. These functions do not change
- * the CPUs of pools.
+ * where it counts nothing, and waits for capacity in its own pool. Except
+ * members_adopt(), these functions do not change the CPUs of pools.
  */
 
 /* Returns true if the container is in a pool. */
@@ -138,6 +138,9 @@ int32_t members_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
  * own pools before come first, and the pool shared keeps a CPU for the others.
  */
 int32_t members_sync(struct rp_instance *inst, rp_txn txn);
+/* Gives the pools the CPUs on which their containers run, if the CPUs of the pools are unknown: the
+ * store was lost, or another policy placed the containers. */
+int32_t members_adopt(struct rp_instance *inst, rp_txn txn);
 /* Stages the members of pools, which are selected by bits of their indexes, except one
  * container. */
 int32_t members_stage(struct rp_instance *inst, rp_txn txn, uint64_t pools, rp_ctr except);

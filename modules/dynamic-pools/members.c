@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts containers in pools. A container's record contains its pool and the amount counted there.
  * Pools are resized and members staged by the caller. */
+#include "modules/lib/private/adopt.h"
 #include "modules/dynamic-pools/dynamic-pools.h"
 
 #define RECORD_VERSION 1u
@@ -160,6 +161,55 @@ int32_t members_sync(struct rp_instance *inst, rp_txn txn)
 	members_count(p, &keeper, -too_many);
 	return r < 0 ? r : 0;
 }
+
+/* ---- CPUs of another policy, or of a lost store ---------------------------------------------- */
+
+struct adopting {
+	struct rp_idset online;
+	struct rp_idset common; /* CPUs of containers of several pools */
+};
+
+/* Adds the CPUs on which a container runs to its pool. A container on all CPUs was not pinned. */
+static int32_t adopt_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 const struct life_walk *w)
+{
+	struct rp_plan *p = inst->plan;
+	struct adopting *a = w->arg;
+	struct record rec;
+	struct rp_idset cpus, both;
+	rp_idset_and(&cpus, adopt_cpus(info), rp_ids_of(&p->bounds.cpus.rest));
+	if (!read_placed(inst, info->ctr, &rec) || rec.pool == POOL_RESERVED || rec.overflows ||
+	    rp_ids_subset(rp_ids_of(&a->online), adopt_cpus(info)))
+		return 0;
+	for (uint32_t i = POOL_SHARED; i < p->n; i++) {
+		rp_idset_and(&both, rp_ids_of(&cpus), rp_ids_of(&p->pools[i].cpus));
+		if (i != rec.pool)
+			rp_idset_or(&a->common, rp_ids_of(&a->common), rp_ids_of(&both));
+	}
+	rp_idset_or(&p->pools[rec.pool].cpus, rp_ids_of(&p->pools[rec.pool].cpus),
+		    rp_ids_of(&cpus));
+	return 0;
+}
+
+int32_t members_adopt(struct rp_instance *inst, rp_txn txn)
+{
+	struct rp_plan *p = inst->plan;
+	struct adopting a;
+	bool any = inst->synced;
+	for (uint32_t i = POOL_SHARED; i < p->n; i++)
+		any = any || !rp_ids_empty(rp_ids_of(&p->pools[i].cpus));
+	if (any)
+		return 0;
+	rp_idset_clear(&a.common);
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &a.online);
+	int32_t r = life_walk(inst, txn, (struct life_walk){.each = adopt_one, .arg = &a});
+	for (uint32_t i = POOL_SHARED; i < p->n; i++)
+		rp_idset_andnot(&p->pools[i].cpus, rp_ids_of(&p->pools[i].cpus),
+				rp_ids_of(&a.common));
+	return r;
+}
+
+/* ---- staging --------------------------------------------------------------------------------- */
 
 static int32_t stage_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			 const struct life_walk *w)

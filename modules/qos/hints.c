@@ -724,7 +724,7 @@ static int32_t choose_reclaimed(struct rp_instance *inst, const struct ask *a, s
 			n_pods += entry_counts(e) && e->is.level == LEVEL_RECLAIMED &&
 				  e->is.nodes == node;
 		}
-		if (a->numa_ids && a->numa_ids != node)
+		if ((a->numa_ids && a->numa_ids != node) || (a->granted && a->granted != node))
 			continue;
 		if (a->wished == node && n)
 			n = UINT32_MAX;

@@ -3,6 +3,7 @@
  * (pools.c). */
 #include <string.h>
 
+#include "modules/lib/private/adopt.h"
 #include "modules/qos/qos.h"
 
 static enum role role_of(const struct rp_instance *inst, const struct rp_ctr_info *info)
@@ -53,14 +54,13 @@ static void give_dedicated(struct rp_instance *inst, const struct ask *a, uint64
 {
 	struct rp_idset cpus, had;
 	uint32_t n = owners_release(&inst->owners, pod, &had);
-	rp_idset_clear(&cpus);
+	plan_cpus_of(inst->plan, nodes, &cpus);
 	if (a->flags & ASK_EXCLUSIVE) {
-		plan_cpus_of(inst->plan, nodes, &cpus);
 		rp_idset_and(&cpus, rp_ids_of(&cpus), rp_ids_of(&room->free));
-	} else if (n == ask_whole(a->cpu) &&
-		   rp_ids_subset(rp_ids_of(&had), rp_ids_of(&inst->plan->pool))) {
+	} else if (n == ask_whole(a->cpu) && rp_ids_subset(rp_ids_of(&had), rp_ids_of(&cpus))) {
 		rp_idset_copy(&cpus, rp_ids_of(&had));
 	} else {
+		rp_idset_clear(&cpus);
 		take_dedicated(inst->plan, a, nodes, &room->free, &cpus);
 	}
 	owners_give(&inst->owners, rp_ids_of(&cpus), pod);
@@ -80,31 +80,95 @@ void place_loose(struct rp_instance *inst)
 	}
 }
 
+/* ---- CPUs of another policy, or of a lost store ---------------------------------------------- */
+
+/* Returns true if the policy could have chosen these dedicated CPUs of these nodes. */
+static bool place_could_give(const struct rp_plan *p, const struct ask *a, uint64_t nodes,
+			     struct rp_ids cpus)
+{
+	struct rp_idset of;
+	uint32_t n = ask_whole(a->cpu), has = rp_ids_count(cpus);
+	plan_cpus_of(p, nodes, &of);
+	if (a->flags & ASK_EXCLUSIVE)
+		return has >= n && rp_ids_equal(cpus, rp_ids_of(&of));
+	for (uint64_t left = a->flags & ASK_EVEN ? nodes : 0; left; left &= left - 1) {
+		plan_cpus_of(p, left & -left, &of);
+		if (rp_ids_count_and(rp_ids_of(&of), cpus) * hints_size(nodes) != n)
+			return false;
+	}
+	return has == n;
+}
+
+/* Returns the nodes of the CPUs on which a container without a record runs, as bits, if the policy
+ * could have bound the container to these nodes; else 0. */
+static uint64_t place_ran_on(const struct rp_instance *inst, const struct rp_ctr_info *info,
+			     const struct ask *a)
+{
+	const struct rp_plan *p = inst->plan;
+	struct rp_ids cpus = adopt_cpus(info);
+	uint64_t nodes = 0;
+	bool dedicated = a->level == LEVEL_DEDICATED;
+	if (rp_ids_empty(cpus) || !rp_ids_subset(cpus, rp_ids_of(&p->pool)) ||
+	    rp_ids_overlap(cpus, rp_ids_of(&inst->owners.taken)) ||
+	    (info->flags & RP_CTR_DEGRADED) || !(dedicated || a->flags & ASK_BOUND))
+		return 0;
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		if (rp_ids_overlap(cpus, rp_ids_of(&p->nodes[i].cpus)))
+			nodes |= UINT64_C(1) << p->nodes[i].id;
+	return (dedicated ? place_could_give(p, a, nodes, cpus) : hints_size(nodes) == 1) ? nodes
+											  : 0;
+}
+
 /* ---- main containers ------------------------------------------------------------------------- */
+
+/* Chooses the nodes of a main container that asks for `whole`. */
+static int32_t place_choose(struct rp_instance *inst, const struct rp_ctr_info *info,
+			    const struct ask *whole, struct entry *e)
+{
+	struct record former;
+	bool had = admit_grant(inst, e->pod, &former);
+	int32_t r = admit_choose(inst, e->ctr, whole, had ? &former : NULL, e->pod, &e->is);
+	if (r == -RP_ENOSPC && relief_make_room(inst, whole, e->pod, info) > 0)
+		r = admit_choose(inst, e->ctr, whole, had ? &former : NULL, e->pod, &e->is);
+	return r;
+}
+
+/* Chooses the nodes on which a main container runs. -RP_ENOSPC: the policy would choose others. */
+static int32_t place_adopt(struct rp_instance *inst, const struct rp_ctr_info *info,
+			   const struct ask *a, const struct ask *whole, struct entry *e)
+{
+	struct record ran = e->is, former;
+	ran.flags |= ASK_USED;
+	ran.cpu = whole->cpu;
+	ran.nodes = place_ran_on(inst, info, a);
+	if (!ran.nodes || admit_grant(inst, e->pod, &former) ||
+	    admit_choose(inst, e->ctr, whole, &ran, e->pod, &e->is) || e->is.nodes != ran.nodes)
+		return -RP_ENOSPC;
+	return 0;
+}
 
 /* Chooses nodes and CPUs of a main container. After an error the table is unchanged. */
 static int32_t place_main(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			  struct ask *a, struct entry *e)
+			  struct ask *a, struct entry *e, enum place_as as)
 {
 	struct room room;
 	struct ask whole = *a;
-	struct record former;
 	int64_t cpu, mem;
 	int32_t r = ask_aggregated(inst, e->pod, &cpu, &mem);
 	if (r)
 		return r;
 	whole.cpu = cpu ? cpu : a->cpu;
 	whole.mem = mem ? mem : a->mem;
-	bool had = admit_grant(inst, e->pod, &former);
-	r = admit_choose(inst, e->ctr, &whole, had ? &former : NULL, e->pod, &e->is);
-	if (r == -RP_ENOSPC && relief_make_room(inst, &whole, e->pod, info) > 0)
-		r = admit_choose(inst, e->ctr, &whole, had ? &former : NULL, e->pod, &e->is);
+	r = as == PLACE_ADOPTED ? place_adopt(inst, info, a, &whole, e)
+				: place_choose(inst, info, &whole, e);
 	if (!r)
 		r = admit_use(inst, txn, e, info->name);
 	if (r)
 		return r;
 	if (a->level == LEVEL_DEDICATED) {
 		room_of(inst, e->pod, a, &room);
+		if (as == PLACE_ADOPTED)
+			owners_give(&inst->owners, adopt_cpus(info), e->pod);
 		give_dedicated(inst, a, e->is.nodes, e->pod, &room);
 	}
 	if (a->level == LEVEL_DEDICATED || (a->level == LEVEL_SHARED && !e->is.ramp_end_ms))
@@ -193,7 +257,32 @@ static int32_t ask_of(struct rp_instance *inst, const struct rp_ctr_info *info, 
 	return r;
 }
 
-int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info, bool ramp)
+/* Returns true if the container is the main container of its pod, and is placed as such before
+ * the others of the pod. The walk of sync() has listed the containers. */
+static bool place_is_main(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	bool main = role_of(inst, info) == ROLE_MAIN;
+	for (uint32_t i = 0; main && inst->list.ctrs[i] != info->ctr; i++) {
+		struct rp_ctr_info other;
+		main = ctr_info(&inst->h, inst->list.ctrs[i], &other) || other.pod != info->pod ||
+		       role_of(inst, &other) != ROLE_MAIN;
+	}
+	return main;
+}
+
+bool place_may_adopt(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	struct ask a;
+	char why[MODHOST_TEXT_MAX], *outer = inst->h.why;
+	inst->h.why = why; /* a malformed annotation is reported when the container is placed */
+	bool may = !ask_of(inst, info, &a) && place_ran_on(inst, info, &a) &&
+		   place_is_main(inst, info);
+	inst->h.why = outer;
+	return may;
+}
+
+int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		  enum place_as as)
 {
 	struct ask a;
 	struct entry e;
@@ -206,10 +295,11 @@ int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info
 	if (r || nothing)
 		return r;
 	place_begin(inst, info, &a, &e);
-	if (ramp && a.level == LEVEL_SHARED && !(a.flags & ASK_BOUND) && inst->plan->ramp_up_ms)
+	if (as == PLACE_CREATED && a.level == LEVEL_SHARED && !(a.flags & ASK_BOUND) &&
+	    inst->plan->ramp_up_ms)
 		e.is.ramp_end_ms = sync_now_ms() + inst->plan->ramp_up_ms;
 	if (e.is.role == ROLE_MAIN)
-		r = place_main(inst, txn, info, &a, &e);
+		r = place_main(inst, txn, info, &a, &e, as);
 	else if (e.is.role == ROLE_SIDECAR)
 		place_sidecar(inst, &a, &e);
 	if (r)
@@ -257,7 +347,7 @@ int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e)
 	if (e->is.role == ROLE_SIDECAR)
 		place_sidecar(inst, &a, &now);
 	else
-		r = place_main(inst, txn, &info, &a, &now);
+		r = place_main(inst, txn, &info, &a, &now, PLACE_EXISTING);
 	if (r)
 		return r;
 	table_replace(inst, e, &now);

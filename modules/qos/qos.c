@@ -47,7 +47,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	if (e)
 		table_mark(inst, e);
 	else
-		r = place_new(inst, txn, info, true);
+		r = place_new(inst, txn, info, PLACE_CREATED);
 	if (!r)
 		r = stage_checked(inst, txn);
 	e = table_find(inst, info->ctr);

@@ -424,9 +424,19 @@ int32_t admit_check(struct rp_instance *inst, rp_txn txn);
 
 /* ---- placement of one container (place.c) ---------------------------------------------------- */
 
-/* Creates and places the entry of a container without an entry. `ramp`: the container is new, and
- * begins its ramp-up. */
-int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info, bool ramp);
+enum place_as {
+	PLACE_CREATED, /* the container is new, and begins its ramp-up */
+	PLACE_EXISTING, /* the container runs, and may get any CPUs */
+	PLACE_ADOPTED /* the container keeps its nodes and dedicated CPUs */
+};
+
+/* Creates and places the entry of a container without an entry. With PLACE_ADOPTED, an error means
+ * that the container cannot keep what it has, and changes nothing. */
+int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		  enum place_as as);
+/* Returns true if a main container without an entry runs on CPUs of which this policy could have
+ * chosen the nodes: they were chosen before the store was lost, or by another policy. */
+bool place_may_adopt(struct rp_instance *inst, const struct rp_ctr_info *info);
 /* Handles changed requests of a container. */
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		     struct entry *e);

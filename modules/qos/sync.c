@@ -128,16 +128,26 @@ static void grow_exclusive(struct rp_instance *inst)
 	}
 }
 
-static int32_t place_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			 const struct life_walk *w)
+/* Passes over containers without a record. Those that keep nodes or dedicated CPUs come first. */
+enum pass { PASS_ADOPT, PASS_PLACE, N_PASSES };
+
+static int32_t sync_place_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			      const struct life_walk *w)
 {
 	char why[MODHOST_TEXT_MAX]; /* a refusal is no error */
-	if (table_find(inst, info->ctr))
+	bool adopt = w->pass == PASS_ADOPT;
+	if (table_find(inst, info->ctr) || (adopt && !place_may_adopt(inst, info)))
 		return 0;
+	struct counters counters = inst->counters;
 	inst->h.why = why;
-	int32_t r = place_new(inst, txn, info, false);
+	int32_t r = place_new(inst, txn, info, adopt ? PLACE_ADOPTED : PLACE_EXISTING);
 	inst->h.why = NULL;
-	return r && r != -RP_ENOMEM ? place_lost(inst, info) : r;
+	if (!r || r == -RP_ENOMEM)
+		return r;
+	if (!adopt)
+		return place_lost(inst, info);
+	inst->counters = counters; /* the next pass counts a refusal */
+	return 0;
 }
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
@@ -159,7 +169,10 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		r = pools_make(inst);
 	if (!r)
 		r = life_walk(inst, txn,
-			      (struct life_walk){.each = place_one, .order = RP_ORDER_SYNC});
+			      (struct life_walk){.each = sync_place_one,
+						 .order = RP_ORDER_SYNC,
+						 .n_passes = N_PASSES,
+						 .pass = inst->synced ? PASS_PLACE : PASS_ADOPT});
 	if (!r)
 		r = sync_retry(inst, txn);
 	inst->staged = 0;

@@ -160,3 +160,45 @@ def test_pods_stay_in_their_pools(make_node):
     lose_store(node)
     assert [u['container'] for u in node.updates()] == ['e/e0']
     assert node.cpus('b0') == {4, 5} and node.cpus('c0') == {6, 7} and node.cpus('e0') == {2, 3}
+
+
+DEDICATED = {'katalyst.kubewharf.io/qos_level': 'dedicated_cores'}
+BOUND = {'katalyst.kubewharf.io/memory_enhancement': '{"numa_binding": "true"}'}
+EXCLUSIVE = {'katalyst.kubewharf.io/memory_enhancement': '{"numa_binding": "true", "numa_exclusive": "true"}'}
+
+
+def test_dedicated_pods_stay(make_node):
+    """Dedicated CPUs, whole nodes and the nodes of bound pods are found by the CPUs, before pods that run anywhere are placed."""
+    node = make_node({'policy': 'qos', 'qos': {'rampUpSeconds': 0, 'reservedCPUs': '0'}})
+    node.create('x', ctr('x0', '4'), annotations={**DEDICATED, **EXCLUSIVE})
+    node.create('y', ctr('y0', '2'), annotations={**DEDICATED, **BOUND})
+    node.create('z', ctr('z0', '2'), ctr('z1'), annotations={**DEDICATED, **BOUND})
+    node.create('b', ctr('b0', '1'), annotations=BOUND)
+    node.delete('y')
+    node.create('s', ctr('s0', '1'))
+    node.existing('e', ctr('e0', '2', state='running'), annotations={**DEDICATED, **BOUND})
+    before = {c: node.cpus(c) for c in ('x0', 'z0', 'z1', 'b0')}
+    lose_store(node)
+    print({c: node.cpus(c) for c in ('x0', 'z0', 'z1', 'b0', 'e0', 's0')})
+    assert {c: node.cpus(c) for c in before} == before
+    assert len(node.cpus('e0')) == 2 and not node.cpus('e0') & set().union(*before.values())
+
+
+def test_pools_keep_their_cpus(make_node):
+    """Dynamic pools get the CPUs of their containers; a container that was not pinned joins its pool."""
+    config = {'policy': 'dynamic-pools', 'dynamic-pools': {'reservedResources': {'cpu': 'cpuset:0'},
+              'dynamicPoolTypes': [{'name': name, 'namespaces': [name]} for name in ('one', 'two', 'three')]}}
+    node = make_node(config)
+    node.create('a', ctr('a0', '3'), namespace='one')
+    node.create('b', ctr('b0', '2'), namespace='two')
+    node.create('c', ctr('c0', '4'), namespace='three')
+    node.create('s', ctr('s0', '1'))
+    node.delete('a')
+    before = {c: node.cpus(c) for c in ('b0', 'c0', 's0')}
+    print(before)
+    lose_store(node)
+    assert node.updates() == [] and {c: node.cpus(c) for c in before} == before
+    node.existing('e', ctr('e0', '1', state='running'), namespace='two')
+    lose_store(node)
+    print({c: node.cpus(c) for c in ('b0', 'c0', 's0', 'e0')})
+    assert node.cpus('b0') == node.cpus('e0') > before['b0'] and node.cpus('c0') == before['c0']
