@@ -407,6 +407,14 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 
 int32_t place_check(struct rp_instance *inst)
 {
+	char name[CTR_NAME_MAX];
+	if (!inst->pools.overlapping && stage_starves(inst, name, sizeof name)) {
+		inst->counters.refused[REFUSED_CPU]++;
+		return modhost_fail(&inst->h, -RP_ENOSPC,
+				    "no available CPU hints: all CPUs would be dedicated, and none "
+				    "left for container %s, which is not pinned",
+				    name);
+	}
 	if (!rp_ids_empty(rp_ids_of(&inst->pools.common)) ||
 	    !rp_ids_empty(rp_ids_of(&inst->plan->reserved)))
 		return 0;

@@ -66,8 +66,8 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct entry *e = table_find(inst, info->ctr);
-	if (!e)
-		return 0;
+	if (!e) /* dedicated CPUs may have been left to a container that was not pinned */
+		return inst->pools.overlapping ? stage_all(inst, txn) : 0;
 	inst->past.sized = true;
 	int32_t r = qos_forget(inst, e);
 	if (!r)

@@ -454,6 +454,10 @@ int32_t place_check(struct rp_instance *inst);
 /* Stores the CPUs and memory nodes of an entry by the present pools; empty: not pinned. */
 void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
 void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
+/* Returns true if all CPUs are dedicated, so that none is left for a container that is not pinned,
+ * whose name is stored. */
+#define CTR_NAME_MAX 256u
+bool stage_starves(const struct rp_instance *inst, char *ret_name, uint32_t size);
 /* Computes the pools and stages all containers that this changes. */
 int32_t stage_all(struct rp_instance *inst, rp_txn txn);
 /* Does the same for a request or another configuration, which place_check() may refuse. Events such

@@ -146,8 +146,41 @@ static bool stage_overlaps(const struct rp_instance *inst, const struct entry *e
 	return rp_ids_overlap(rp_ids_of(&cpus), rp_ids_of(&inst->owners.taken));
 }
 
-/* Returns true if any entry overlaps. With the sets of the last staging, only changed entries can
- * overlap that did not before. */
+/* Returns true if the policy does not pin the container, and the host keeps it off exclusive
+ * CPUs. */
+static bool stage_is_loose(const struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	const struct entry *e = table_find(inst, info->ctr);
+	if (info->flags & (RP_CTR_PRESERVE_CPU | RP_CTR_CLAIM) || info->ctr == inst->leaving)
+		return false;
+	return !e || e->is.role >= ROLE_INIT || (e->is.flags & ASK_WAITS);
+}
+
+bool stage_starves(const struct rp_instance *inst, char *ret_name, uint32_t size)
+{
+	struct rp_idset left, isolated;
+	struct ctr_list list = {0};
+	struct rp_ctr_info info;
+	modhost_set(&inst->h, RP_CPUS_ISOLATED, &isolated);
+	rp_idset_andnot(&left, rp_ids_of(&inst->plan->machine->online),
+			rp_ids_of(&inst->owners.taken));
+	rp_idset_andnot(&left, rp_ids_of(&left), rp_ids_of(&isolated));
+	if (!rp_ids_empty(rp_ids_of(&left)) || !inst->plan->pin_cpu)
+		return false;
+	bool starves = false;
+	int32_t n = ctr_list(&inst->h, &list, RP_ORDER_CREATED);
+	for (int32_t i = 0; !starves && i < n; i++) {
+		starves = !ctr_info(&inst->h, list.ctrs[i], &info) && stage_is_loose(inst, &info);
+		if (starves)
+			(void)snprintf(ret_name, size, "%s/%s/%s", info.pod_namespace,
+				       info.pod_name, info.name);
+	}
+	ctr_list_free(&list);
+	return starves;
+}
+
+/* Returns true if any entry overlaps, or if a container that is not pinned has to. With the sets of
+ * the last staging, only changed entries can overlap that did not before. */
 static bool anybody_overlaps(const struct rp_instance *inst, bool same_sets)
 {
 	bool is_clear = same_sets && !inst->pools.overlapping;
@@ -156,7 +189,8 @@ static bool anybody_overlaps(const struct rp_instance *inst, bool same_sets)
 	for (uint32_t i = is_clear ? inst->table.first_changed : 0; i < inst->table.n; i++)
 		if (stage_overlaps(inst, inst->table.list[i]))
 			return true;
-	return false;
+	char name[CTR_NAME_MAX];
+	return stage_starves(inst, name, sizeof name);
 }
 
 /* Stages the CPUs of an entry while pinCPU is off: all CPUs, if the container was pinned before. */

@@ -63,6 +63,11 @@ static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, st
 			       "container %s: policy %s does not pin it, and all CPUs are "
 			       "exclusive to other containers",
 			       ctr->full_name, policy);
+	if (!cpus->count && txn_view(ctr)->confined)
+		return err_set(err, -ENOSPC,
+			       "container %s: policy %s does not pin it, and all CPUs would be "
+			       "exclusive to other containers",
+			       ctr->full_name, policy);
 	if (!cpus->count)
 		return 0;
 	struct decision *d = txn_stage(p->txn, ctr);
