@@ -149,39 +149,41 @@ static bool shares_are(int64_t shares, int64_t n)
 
 /* Returns the number of CPUs from the exact request and limit that a webhook recorded; 0: not an
  * integer container. */
-static int64_t exact_cpus(const struct rp_plan *p, const struct rp_ctr_info *i)
+static int64_t exact_cpus(const struct rules *rules, const struct rp_ctr_info *i)
 {
 	bool memory = i->mem_limit > 0 && i->mem_request == i->mem_limit;
 	if (i->cpu_request <= 0 || i->cpu_request % 1000 || i->cpu_request != i->cpu_limit ||
-	    (p->needs_memory && !memory && !(i->flags & RP_CTR_CLAIM)))
+	    (rules->needs_memory && !memory && !(i->flags & RP_CTR_CLAIM)))
 		return 0;
 	return i->cpu_request / 1000;
 }
 
-static int64_t integer_cpus(const struct rp_plan *p, const struct rp_ctr_info *i)
+static int64_t integer_cpus(const struct rules *rules, const struct rp_ctr_info *i)
 {
 	if (i->flags & (RP_CTR_EXACT_NEEDS | RP_CTR_POD_RESOURCES))
-		return exact_cpus(p, i);
-	if (p->needs_memory && i->mem_limit <= 0)
+		return exact_cpus(rules, i);
+	if (rules->needs_memory && i->mem_limit <= 0)
 		return 0;
 	int64_t n = whole_quota(i);
 	if (n)
 		return shares_are(i->asked_shares, n) ? n : 0;
-	if (!p->by_qos || i->asked_quota > 0 || i->qos != RP_QOS_GUARANTEED ||
+	if (!rules->by_qos || i->asked_quota > 0 || i->qos != RP_QOS_GUARANTEED ||
 	    i->cpu_request % 1000)
 		return 0;
 	return i->cpu_request / 1000;
 }
 
-void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, struct looked *ret)
+static void look_by(const struct rp_instance *inst, const struct rp_ctr_info *info,
+		    struct rules rules, struct looked *ret)
 {
-	int64_t n = integer_cpus(inst->plan, info);
+	int64_t n = integer_cpus(&rules, info);
 	if (!(info->flags & RP_CTR_CLAIM)) /* the number of CPUs of a claim is fixed */
 		n = isolation_cores(&inst->plan->isolation, n);
 	ret->info = *info;
 	ret->n = 0;
 	ret->follows = false;
 	ret->keys = record_keys(inst, info->ctr);
+	ret->rules = rules;
 	if (list_text(inst, info, ret->keys.named)) {
 		ret->class = CLASS_ANNOTATED;
 		ret->why = "CPUs named by its pod";
@@ -198,4 +200,15 @@ void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, str
 		ret->why = "does not request a whole number of CPUs as request and limit";
 	}
 	read_forbidden(inst, ret);
+}
+
+void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, struct looked *ret)
+{
+	look_by(inst, info, record_rules(inst, info->ctr), ret);
+}
+
+void look_at_resized(const struct rp_instance *inst, const struct rp_ctr_info *info,
+		     struct looked *ret)
+{
+	look_by(inst, info, inst->plan->rules, ret);
 }

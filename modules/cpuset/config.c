@@ -66,13 +66,14 @@ static int32_t read_settings(const struct modhost *h, rp_cfg s, struct rp_plan *
 		return r;
 	p->min_shared = section_int(h, s, "minSharedCPUs", MIN_SHARED_DEFAULT);
 	p->pin_memory = section_bool(h, s, "pinMemory", true);
-	p->by_qos = section_bool(h, s, "classifyByQoS", false);
+	p->rules.by_qos = section_bool(h, s, "classifyByQoS", false);
 	p->numa_aware = section_bool(h, s, "numaAware", !section_bool(h, s, "parity", false));
 	relief_read(h, s, section_bool(h, s, "parity", false), &p->relief);
 	if (!p->numa_aware)
 		p->relief.moves = 0;
 	p->shared_cache = section_bool(h, s, "preferSharedCache", false);
-	p->needs_memory = strcmp(section_text(h, s, "integerNeeds", "cpu-and-memory"), "cpu") != 0;
+	p->rules.needs_memory =
+		strcmp(section_text(h, s, "integerNeeds", "cpu-and-memory"), "cpu") != 0;
 	if (p->min_shared == 0 && !section_bool(h, s, "sharedOverlap", false))
 		return modhost_refuse(
 			h, section_get(h, s, "minSharedCPUs"),

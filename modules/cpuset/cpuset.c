@@ -91,11 +91,14 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 	struct looked c;
 	struct record rec;
 	int32_t r = 0;
-	look_at(inst, info, &c);
+	look_at_resized(inst, info, &c);
 	(void)record_read(inst, info->ctr, &rec);
-	if (c.class == CLASS_ANNOTATED || rec.class == CLASS_ANNOTATED ||
-	    (c.class == CLASS_SHARED && rec.class == CLASS_SHARED))
+	if (c.class == CLASS_ANNOTATED || rec.class == CLASS_ANNOTATED)
 		return 0;
+	if (c.class == rec.class)
+		r = record_write(inst, txn, &c, c.class);
+	if (r || (c.class == CLASS_SHARED && rec.class == CLASS_SHARED))
+		return r;
 	if (c.class == rec.class)
 		r = place_resize(inst, txn, &c, info->cpus);
 	else if (cpuset_forget(inst, info))

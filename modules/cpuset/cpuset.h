@@ -37,15 +37,22 @@ struct keys {
 #define KEYS_DEFAULT ((struct keys){"weka.io/cores-ids", "weka.io/forbid-core-ids"})
 #define KEY_MAX 317u /* length of the longest name of an annotation */
 
+/* Which containers without exact requests are integer containers. */
+struct rules {
+	bool needs_memory; /* only containers with a memory limit are integer containers */
+	bool by_qos; /* containers of Guaranteed pods need no CPU quota */
+};
+
 #define MIN_SHARED_DEFAULT (-1) /* default: 1 CPU while shared containers run */
 
 /* The configuration applied to the topology of this node. */
 struct rp_plan {
 	rp_cfg section;
 	struct keys keys; /* for new containers */
+	struct rules rules; /* for new containers, and those that are resized */
 	int64_t min_shared;
 	int64_t update_delay_ms, max_update_delay_ms; /* delay before the pool grows */
-	bool pin_memory, numa_aware, shared_cache, needs_memory, by_qos;
+	bool pin_memory, numa_aware, shared_cache;
 	struct relief_settings relief;
 	struct isolation_keys isolation;
 	struct machine *machine;
@@ -72,10 +79,15 @@ struct looked {
 	bool forbids; /* the pod has a list of forbidden CPUs */
 	struct rp_idset forbidden;
 	struct keys keys; /* annotations that were configured when the container was created */
+	struct rules rules; /* by which the class was determined */
 	const char *why; /* reason for the container's class */
 };
 
+/* Determines the class of a container by the rules that were active when it was created or resized:
+ * a reload does not change its class. look_at_resized() uses the active rules. */
 void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, struct looked *ret);
+void look_at_resized(const struct rp_instance *inst, const struct rp_ctr_info *info,
+		     struct looked *ret);
 /* Sets *ret to the CPUs that the pod names. Returns -RP_EINVAL with a message if the list is
  * invalid or a CPU is not available; the container cannot be created then. */
 int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
@@ -123,6 +135,10 @@ struct record {
 #define RECORD_FOLLOWS 0x2u /* a scheduler chose the CPUs */
 #define RECORD_KEYS                                                                                \
 	0x4u /* the texts of struct keys follow, because they are not the default ones */
+/* The values of struct rules; RECORD_RULES: they are in the record. */
+#define RECORD_RULES 0x8u
+#define RECORD_NEEDS_MEMORY 0x10u
+#define RECORD_BY_QOS 0x20u
 
 /* Reads the record. Returns false if another policy made the last decision; *ret is then the
  * record of a shared container. */
@@ -130,6 +146,12 @@ bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 /* Returns the keys with which the container was created, or those for new containers if it has no
  * record. */
 struct keys record_keys(const struct rp_instance *inst, rp_ctr ctr);
+/* Returns the rules by which the class of the container was determined, or those for new
+ * containers. */
+struct rules record_rules(const struct rp_instance *inst, rp_ctr ctr);
+/* Writes the record of a container. */
+int32_t record_write(struct rp_instance *inst, rp_txn txn, const struct looked *c,
+		     enum cpuset_class class);
 /* Returns true if the container has the CPUs that a scheduler chose for its pod. */
 bool record_follows(const struct rp_instance *inst, const struct rp_ctr_info *info);
 /* Stages the CPUs of an annotated or integer container. reason: why these are not the intended

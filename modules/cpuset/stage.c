@@ -43,14 +43,25 @@ struct keys record_keys(const struct rp_instance *inst, rp_ctr ctr)
 	return record_parse(inst, ctr, &rec, &keys) ? keys : inst->plan->keys;
 }
 
-static int32_t record_write(struct rp_instance *inst, rp_txn txn, const struct looked *c,
-			    enum cpuset_class class)
+struct rules record_rules(const struct rp_instance *inst, rp_ctr ctr)
+{
+	struct record rec;
+	if (!record_read(inst, ctr, &rec) || !(rec.flags & RECORD_RULES))
+		return inst->plan->rules;
+	return (struct rules){.needs_memory = rec.flags & RECORD_NEEDS_MEMORY,
+			      .by_qos = rec.flags & RECORD_BY_QOS};
+}
+
+int32_t record_write(struct rp_instance *inst, rp_txn txn, const struct looked *c,
+		     enum cpuset_class class)
 {
 	const struct keys *k = &c->keys;
 	bool other = strcmp(k->named, KEYS_DEFAULT.named) != 0 ||
 		     strcmp(k->forbidden, KEYS_DEFAULT.forbidden) != 0;
 	const struct record rec = {RECORD_VERSION, (uint16_t) class,
-				   (c->forbids ? RECORD_FORBIDS : 0) |
+				   RECORD_RULES | (c->forbids ? RECORD_FORBIDS : 0) |
+					   (c->rules.needs_memory ? RECORD_NEEDS_MEMORY : 0) |
+					   (c->rules.by_qos ? RECORD_BY_QOS : 0) |
 					   (c->follows ? RECORD_FOLLOWS : 0) |
 					   (other ? RECORD_KEYS : 0)};
 	uint8_t data[RECORD_SIZE_MAX];
