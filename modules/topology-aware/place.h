@@ -67,6 +67,9 @@ void request_fini(struct request *r);
  * weight.
  */
 int32_t affinity_weigh(struct rp_instance *inst, struct request *r);
+/* Returns the part of a pool's weight that comes from its parent and further ancestors, after
+ * affinity_weigh() has set r->weighted. */
+double affinity_of_ancestors(const struct rp_plan *p, uint32_t parent);
 
 /* ---- pods as one request (place_pod.c) ------------------------------------------------------- */
 

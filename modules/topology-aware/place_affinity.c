@@ -250,6 +250,11 @@ static void weigh_implicit(struct rp_instance *inst, struct request *r)
 		r->weighted |= add_weight(p, i, n_at[i] * COLOCATION_WEIGHT);
 }
 
+double affinity_of_ancestors(const struct rp_plan *p, uint32_t parent)
+{
+	return parent == NO_POOL ? 0 : STEP * p->weight[parent];
+}
+
 /*
  * Spreads the weights along the tree. The first pass sums the weights of descendants into
  * affinity[], the second adds the weights of ancestors.
@@ -266,11 +271,9 @@ static void place_affinity_spread(struct rp_plan *p)
 	 * ancestors.
 	 */
 	for (uint32_t i = p->n_pools; i-- > 0;) {
-		uint32_t parent = p->pools[i].parent;
-		if (parent == NO_POOL)
-			continue;
-		p->affinity[i] += STEP * p->weight[parent];
-		p->weight[i] += STEP * p->weight[parent];
+		double above = affinity_of_ancestors(p, p->pools[i].parent);
+		p->affinity[i] += above;
+		p->weight[i] += above;
 	}
 }
 

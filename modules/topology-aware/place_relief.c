@@ -5,12 +5,14 @@
  * normal rules. The moves are undone unless each of these containers is in one node and no memory
  * of other containers moved.
  */
+#include <string.h>
+
 #include "modules/topology-aware/stage.h"
 #include "modules/topology-aware/topology-aware.h"
 
 struct relief_plan {
 	struct rp_instance *inst;
-	rp_ctr ctr; /* the container that needs room */
+	const struct rp_ctr_info *asks; /* the container that needs room */
 	struct relief_question q; /* keys are handles of containers */
 	uint32_t pools[RELIEF_UNITS_MAX]; /* index of the pool of each unit */
 	struct grant *grants[RELIEF_MOVES_MAX]; /* previous grant of each moved container */
@@ -64,9 +66,52 @@ static void place_relief_offer(void *ctx, struct relief_question *q)
 	for (uint32_t i = 0; i < l->n_grants; i++) {
 		const struct ledger_size *s = &l->sizes[i];
 		uint32_t unit = p->pools[s->pool].unit;
-		if (s->size && s->ctr != m->ctr && unit < q->n_units)
+		if (s->size && s->ctr != m->asks->ctr && unit < q->n_units)
 			relief_offer_cost(q, unit, s->size, s->cost, s->ctr);
 	}
+}
+
+/* Returns the units whose affinity is at least that of a pool, as bits; plan.affinity is set. */
+static uint64_t units_as_near(const struct relief_plan *m, const struct request *r, uint32_t pool)
+{
+	const struct rp_plan *p = m->inst->plan;
+	uint64_t units = r->weighted ? 0 : UINT64_MAX;
+	for (uint32_t i = 0; r->weighted && i < m->q.n_units; i++)
+		if (p->affinity[m->pools[i]] >= p->affinity[pool])
+			units |= UINT64_C(1) << i;
+	return units;
+}
+
+/* Returns true if the container has an affinity to another one in the unit; plan.affinity is set.
+ */
+static bool is_near_another(const struct relief_plan *m, const struct request *r, uint32_t unit)
+{
+	const struct rp_plan *p = m->inst->plan;
+	uint32_t pool = m->pools[unit], parent = p->pools[pool].parent;
+	return r->weighted && p->affinity[pool] > affinity_of_ancestors(p, parent);
+}
+
+/* Returns true if the configuration places a container near the one that needs room. */
+static bool is_colocated(const struct relief_plan *m, const struct rp_ctr_info *info)
+{
+	const struct settings *s = &m->inst->plan->settings;
+	return (s->colocate_pods && info->pod == m->asks->pod) ||
+	       (s->colocate_namespaces && strcmp(info->pod_namespace, m->asks->pod_namespace) == 0);
+}
+
+/* Names the units to which colocation lets a container move. */
+static bool place_relief_accept(void *ctx, uint64_t key, struct relief_item *ret)
+{
+	const struct relief_plan *m = ctx;
+	struct rp_instance *inst = m->inst;
+	struct rp_ctr_info info = {.size = sizeof info};
+	if (ctr_info(&inst->h, key, &info) || is_colocated(m, &info))
+		return false;
+	struct request r = request_of(inst, &info);
+	if (affinity_weigh(inst, &r) || is_near_another(m, &r, ret->unit))
+		return false;
+	ret->allowed = units_as_near(m, &r, m->pools[ret->unit]);
+	return true;
 }
 
 static bool place_relief_may_move(void *ctx, uint64_t key)
@@ -74,26 +119,33 @@ static bool place_relief_may_move(void *ctx, uint64_t key)
 	struct rp_instance *inst = ((struct relief_plan *)ctx)->inst;
 	const struct grant *g = ledger_find(inst, key);
 	struct rp_ctr_info info = {.size = sizeof info};
-	return !has_isolated(inst->plan, g) && !ctr_info(&inst->h, g->ctr, &info) &&
-	       relief_may_move(&inst->h, &inst->plan->settings.relief, &inst->relief.moved, &info,
-			       g->exclusive != NULL);
+	if (has_isolated(inst->plan, g) || ctr_info(&inst->h, g->ctr, &info) ||
+	    !relief_may_move(&inst->h, &inst->plan->settings.relief, &inst->relief.moved, &info,
+			     g->exclusive != NULL))
+		return false;
+	struct request r = request_of(inst, &info);
+	return !affinity_weigh(inst, &r) && !r.selective;
 }
 
 /*
- * Finds the moves that free one node for a container without grant in the ledger. Returns 0, or
- * -RP_ENOSPC if there are none.
+ * Finds the moves that free one node for a container without grant in the ledger. The node must
+ * have as much affinity as pool `from`, where the container would be placed without moves. Returns
+ * 0, or -RP_ENOSPC if there are none.
  */
-static int32_t find_moves(struct rp_instance *inst, const struct request *r, uint32_t max_moves,
-			  struct relief_plan *ret)
+static int32_t find_moves(struct rp_instance *inst, struct request *r, uint32_t from,
+			  uint32_t max_moves, struct relief_plan *ret)
 {
+	const struct settings *s = &inst->plan->settings;
 	ret->inst = inst;
-	ret->ctr = r->info.ctr;
+	ret->asks = &r->info;
 	ret->q.ctx = ret;
 	ret->q.offer = place_relief_offer;
-	ret->q.accept = NULL;
+	ret->q.accept = s->colocate_pods || s->colocate_namespaces ? place_relief_accept : NULL;
 	ret->q.may_move = place_relief_may_move;
 	find_units(inst->plan, r, ret);
-	int32_t n = relief_ask(&ret->q, request_size(r), UINT64_MAX, max_moves);
+	int32_t n = affinity_weigh(inst, r);
+	if (!n)
+		n = relief_ask(&ret->q, request_size(r), units_as_near(ret, r, from), max_moves);
 	return n < 0 ? n : 0;
 }
 
@@ -229,8 +281,9 @@ int32_t relief_at_admission(struct rp_instance *inst, rp_txn txn, struct request
 	}
 	struct relief_plan m;
 	struct request fresh = *r;
+	uint32_t from = (*ret)->pool;
 	place_return(inst, before);
-	int32_t e = find_moves(inst, r, s->moves, &m);
+	int32_t e = find_moves(inst, r, from, s->moves, &m);
 	if (!e)
 		e = apply_moves(inst, txn, r, &m, ret);
 	if (e != -RP_ENOSPC)
@@ -271,7 +324,7 @@ static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr
 	if (!e) {
 		place_begin_memory(inst);
 		place_release(inst, old);
-		e = find_moves(inst, &r, moves, &m);
+		e = find_moves(inst, &r, old->pool, moves, &m);
 	}
 	if (!e)
 		e = apply_moves(inst, txn, &r, &m, &g);
