@@ -52,3 +52,11 @@ int32_t place_near_devices(const struct rp_instance *inst, struct rp_ids candida
 		       hint_policy_name(hints), n_near, n);
 	return 0;
 }
+
+bool place_is_bound(const struct rp_instance *inst, rp_ctr ctr)
+{
+	struct placing p = {.ctr = ctr};
+	struct rp_idset near;
+	return place_requests_huge(inst, &p) ||
+	       (inst->plan->settings.hints != HINT_NONE && devices_cpus(inst, ctr, &near));
+}

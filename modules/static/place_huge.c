@@ -17,6 +17,11 @@ static int32_t huge_check(const struct rp_instance *inst, struct placing *p, str
 		       : 0;
 }
 
+bool place_requests_huge(const struct rp_instance *inst, struct placing *p)
+{
+	return huge_check(inst, p, rp_ids_none()) != 0;
+}
+
 /* Returns true if the memory near these CPUs has the huge pages that the container requests. */
 static bool huge_is_near(const struct rp_instance *inst, struct placing *p, struct rp_ids cpus)
 {

@@ -15,8 +15,8 @@ static int32_t choose_cpus(struct rp_instance *inst, const struct rp_ctr_info *i
 }
 
 /*
- * Returns true for containers that must stay: containers whose CPUs belong to their pod, and
- * containers with isolated or meanwhile reserved CPUs.
+ * Returns true for containers that must stay: containers whose CPUs belong to their pod,
+ * containers with isolated or meanwhile reserved CPUs, and containers near devices or huge pages.
  */
 static bool is_fixed(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
@@ -24,7 +24,8 @@ static bool is_fixed(struct rp_instance *inst, const struct rp_ctr_info *info)
 	(void)owners_owned(&inst->owners, info->ctr, &own);
 	return inst->plan->settings.pod_scope || info->flags & RP_CTR_POD_RESOURCES ||
 	       rp_ids_overlap(rp_ids_of(&own), rp_ids_of(&inst->plan->iso)) ||
-	       rp_ids_overlap(rp_ids_of(&own), rp_ids_of(&inst->plan->reserved));
+	       rp_ids_overlap(rp_ids_of(&own), rp_ids_of(&inst->plan->reserved)) ||
+	       place_is_bound(inst, info->ctr);
 }
 
 static const struct relief_ops ops = {

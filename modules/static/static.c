@@ -98,7 +98,8 @@ static int32_t give_exclusive(struct rp_instance *inst, rp_txn txn, const struct
 		place_explain_refused(inst, info, &p);
 		return modhost_fail(&inst->h, -RP_ENOSPC, "%s", p.text);
 	}
-	if (!n_own && !(info->flags & RP_CTR_POD_RESOURCES) && !inst->plan->settings.pod_scope) {
+	if (!n_own && !(info->flags & RP_CTR_POD_RESOURCES) && !inst->plan->settings.pod_scope &&
+	    !place_is_bound(inst, info->ctr)) {
 		const struct relief_call c = place_relief(inst, txn);
 		int32_t r = relief_admit(&c, info, &p.cpus);
 		if (r < 0)

@@ -162,6 +162,11 @@ int32_t place_with_huge(const struct rp_instance *inst, struct rp_ids candidates
 /* Chooses like place_with_huge(), near the devices of the container (place_devices.c). */
 int32_t place_near_devices(const struct rp_instance *inst, struct rp_ids candidates,
 			   struct placing *p);
+/* Returns true if the container requests huge pages (place_huge.c). */
+bool place_requests_huge(const struct rp_instance *inst, struct placing *p);
+/* Returns true if devices or huge pages bind the container to NUMA nodes, so that relief neither
+ * moves the container nor makes room for it (place_devices.c). */
+bool place_is_bound(const struct rp_instance *inst, rp_ctr ctr);
 /* Chooses n exclusive CPUs for a container that already owns CPUs. Returns like place_find(). */
 int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, int64_t n,
 		     struct placing *p);

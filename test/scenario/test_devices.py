@@ -386,6 +386,29 @@ def test_a_balloon_is_made_near_the_device(make_node, kubelet, at):
         assert 'near CPUs' in cluster.explain('web/app')
 
 
+NEAR_STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}, 'topologyManagerPolicy': 'best-effort',
+                                              'relief': {'at': 'admission', 'exclusive': 'all'}}}
+
+
+def test_relief_leaves_static_containers_at_their_devices(make_node, kubelet):
+    """b is near its device, so that d moves for w. v has two CPUs near its device and is not placed elsewhere, although node 1 has four."""
+    with Cluster(make_node, NEAR_STATIC, kubelet) as cluster:
+        node = cluster.node
+        kubelet.pod('default/b', b0={NIC: [1]})
+        kubelet.pod('default/v', v0={NIC: [3]})
+        for pod, cpu in (('a', '3'), ('b', '2'), ('c', '2'), ('d', '2'), ('e', '2'), ('f', '2')):
+            node.create(pod, ctr(pod + '0', cpu, '64Mi'))
+        node.delete('c')
+        node.delete('e')
+        assert node.cpus('b/b0') == {4, 5} and node.cpus('d/d0') < NODE[2]
+        node.create('w', ctr('w0', '4', '64Mi'))
+        assert node.cpus('b/b0') == {4, 5}
+        assert node.cpus('w/w0') == NODE[2]
+        node.delete('w')
+        node.create('v', ctr('v0', '4', '64Mi'))
+        assert node.cpus('v/v0') & NODE[3] == {14, 15} and len(node.cpus('v/v0')) == 4
+
+
 @pytest.mark.parametrize('annotations, asked', [
     ({HINTS: 'none'}, 0), ({HINTS: 'false'}, 0), ({HINTS: 'mounts,devices'}, 0), ({HINTS + '/pod': '[ mounts ]'}, 0),
     ({HINTS: 'none', HINTS + '/container.app': 'pod-resources'}, 1), ({HINTS: 'mounts, pod-resources'}, 1),
