@@ -404,7 +404,8 @@ static struct grant *make_grant(const struct placing *l)
 		.shares_mcpu = portion ? portion : 1000 * (int64_t)cpus_count(g->exclusive),
 		.mem_size = r->mem_size,
 		.needs = r->needs,
-		.cold_ms = r->cold_ms};
+		.cold_ms = r->cold_ms,
+		.cold_until = r->cold_ms ? r->cold_until : 0};
 	g->reason = l->reason ? strdup(l->reason) : NULL;
 	return l->reason && !g->reason ? grant_free(g) : g;
 }
@@ -478,6 +479,8 @@ int32_t place_anyhow(struct rp_instance *inst, const struct request *r, const ch
 	rp_idset_clear(&l.exclusive);
 	modest.full = modest.fraction = 0;
 	modest.huge = false;
+	if (modest.cold_ms)
+		modest.mem_types = modest.warm_types;
 	modest.cold_ms = 0;
 	l.pool = p->root;
 	l.type = p->pools[p->root].n_sharable ? GRANT_NORMAL : GRANT_RESERVED;

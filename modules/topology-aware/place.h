@@ -30,7 +30,9 @@ struct request {
 	int64_t mem_size;
 	bool mem_preserve;
 	bool huge; /* the container requests huge pages, which are counted on its memory nodes */
-	uint64_t cold_ms;
+	uint64_t cold_ms; /* duration of the cold start; 0: none */
+	uint64_t cold_until; /* end of a cold start that has begun; 0: not begun */
+	uint32_t warm_types; /* memory types after the cold start */
 	struct hints *hints;
 	bool strict_hints, pick_by_hints;
 	uint32_t class; /* CPU class of the exclusive CPUs, or CPUCLASS_NONE */
@@ -56,6 +58,12 @@ struct request {
  */
 int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
 		     struct request *ret);
+/*
+ * Adapts the request of an existing container to its cold start so far. A cold start that has begun
+ * continues until its end, and a container that runs without one does not begin one. before: facts
+ * of its previous grant; NULL: unknown.
+ */
+void request_follow_cold(struct request *r, const struct grant_facts *before);
 /* Returns a request without CPUs, memory and annotations. */
 struct request request_of(const struct rp_instance *inst, const struct rp_ctr_info *info);
 /* Releases hints and interrupt patterns of a request. */

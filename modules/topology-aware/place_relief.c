@@ -317,6 +317,8 @@ static int32_t place_relief_do_help(struct rp_instance *inst, rp_txn txn, rp_ctr
 	    !relief_may_be_moved(&inst->h, &p->settings.relief, &info, true) ||
 	    request_read(inst, &info, old->hints, &r))
 		return 0;
+	if (r.cold_ms) /* the cold start has ended */
+		r.mem_types = old->mem_types;
 	r.cold_ms = 0;
 	const struct place_mark before = place_mark(inst);
 	struct relief_plan m;

@@ -281,6 +281,7 @@ static int32_t read_memory(struct rp_instance *inst, struct request *r)
 		r->mem_types |= MEMALLOC_DRAM & p->mem_types;
 	if (!r->cold_ms)
 		return 0;
+	r->warm_types = r->mem_types | (MEMALLOC_DRAM & p->mem_types);
 	if (r->mem_types & ~MEMALLOC_DRAM) {
 		r->mem_types &= ~MEMALLOC_DRAM;
 		return 0;
@@ -289,6 +290,19 @@ static int32_t read_memory(struct rp_instance *inst, struct request *r)
 		    "no memory is available for the cold start: it starts on DRAM");
 	r->cold_ms = 0;
 	return 0;
+}
+
+void request_follow_cold(struct request *r, const struct grant_facts *before)
+{
+	bool started = r->info.state != RP_STATE_CREATING && r->info.state != RP_STATE_CREATED;
+	if (!r->cold_ms)
+		return;
+	if (before && before->flags & GRANT_COLD)
+		r->cold_until = before->cold_until;
+	if (!started || r->cold_until)
+		return;
+	r->cold_ms = 0;
+	r->mem_types = r->warm_types;
 }
 
 /* ---- request --------------------------------------------------------------------------------- */

@@ -204,6 +204,7 @@ static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids com
 	    ctr_info(&inst->h, ctr, &info) || !has_own_cpus(&info, common) ||
 	    request_read(inst, &info, NULL, &r))
 		return 0;
+	request_follow_cold(&r, NULL);
 	int32_t e = make_record(inst->plan, &r, &rec) ? sync_reinstate(inst, &r, &rec) : 0;
 	if (e > 0)
 		modhost_note(&inst->h, ctr, "keeps its CPUs: exclusive CPUs of %s",
@@ -297,8 +298,7 @@ static int32_t place_one(struct rp_instance *inst, rp_ctr ctr, bool reconfigured
 	read_leniently(inst, &info, rec.hints, &r);
 	hints_unref(rec.hints);
 	r.pool_hint = rec.kept.type == GRANT_NORMAL ? rec.pool : NO_POOL;
-	if (info.state == RP_STATE_RUNNING && !rec.kept.cold_ms)
-		r.cold_ms = 0; /* a container that already runs has no cold start */
+	request_follow_cold(&r, &rec.kept.facts);
 	if (info.flags & RP_CTR_CLAIM && rec.pool != NO_POOL)
 		r.pod_pool = claim_pool(inst->plan,
 					plan_ids(inst->plan, inst->plan->pools[rec.pool].cpus));

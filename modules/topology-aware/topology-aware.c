@@ -104,6 +104,7 @@ static int32_t topology_aware_give(struct rp_instance *inst, rp_txn txn,
 	if (e)
 		return e;
 	r.pod_pool = within;
+	request_follow_cold(&r, old ? &old->facts : NULL);
 	const struct place_mark before = place_mark(inst);
 	e = old ? place_again(inst, &r, old, &g) : place(inst, &r, &g);
 	if (!e && !old)
