@@ -310,7 +310,8 @@ FIELDS = {'enable': [True, False], 'cpuReclaimThresholdPercent': [0, 65, 150], '
 WRONG = {'degradeTimeMinutes': [0, -1], 'updateTimeThresholdSeconds': [0, -3], 'resourceDiffThreshold': [0, -.1, 1.1, 2], 'metricAggregateDurationSeconds': [0, -1],
          'metricReportIntervalSeconds': [0], 'cpuReclaimThresholdPercent': [-1], 'memoryReclaimThresholdPercent': [-1], 'midCPUThresholdPercent': [-1, 101],
          'midMemoryThresholdPercent': [-1, 150], 'midUnallocatedPercent': [-10, 101], 'batchCPUThresholdPercent': [-1], 'batchMemoryThresholdPercent': [-20],
-         'midStaticCPUReservedPercent': [-1, 101], 'midStaticMemoryReservedPercent': [-1, 200]}
+         'midStaticCPUReservedPercent': [-1, 101], 'midStaticMemoryReservedPercent': [-1, 200],
+         'midReclaimMode': ['Static', 'dynamic'], 'memoryCalculatePolicy': ['most'], 'metricMemoryCollectPolicy': ['usage']}
 RATIOS = {'cpu-reclaim-ratio': 'cpuReclaimThresholdPercent', 'memory-reclaim-ratio': 'memoryReclaimThresholdPercent',
           'mid-static-cpu-reserved-ratio': 'midStaticCPUReservedPercent', 'mid-static-memory-reserved-ratio': 'midStaticMemoryReservedPercent'}
 

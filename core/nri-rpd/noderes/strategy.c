@@ -11,13 +11,15 @@
 
 #define MILLION 1000000
 
-enum type { BOOL, INTEGER, RATIO, WORD };
+/* LENIENT_WORD: unknown words are treated as the first one. */
+enum type { BOOL, INTEGER, RATIO, WORD, LENIENT_WORD };
 
 static const struct field {
 	const char *name;
 	enum type type;
 	int64_t min, max, fallback;
-	const char *words; /* for a WORD: the words, in the order of their values */
+	/* for a WORD: the words, in the order of their values; for a LENIENT_WORD too */
+	const char *words;
 } fields[RP_NR_FIELDS] = {
 	[RP_NR_ENABLE] = {"enable", BOOL, 0, 1, 0, NULL},
 	[RP_NR_AGGREGATE_SECONDS] = {"metricAggregateDurationSeconds", INTEGER, 1, INT32_MAX, 300,
@@ -27,7 +29,8 @@ static const struct field {
 				  "usageWithoutPageCache|usageWithHotPageCache|usageWithPageCache"},
 	[RP_NR_CPU_RECLAIM_PERCENT] = {"cpuReclaimThresholdPercent", INTEGER, 0, INT32_MAX, 60,
 				       NULL},
-	[RP_NR_CPU_POLICY] = {"cpuCalculatePolicy", WORD, 0, 2, 0, "usage||maxUsageRequest"},
+	[RP_NR_CPU_POLICY] = {"cpuCalculatePolicy", LENIENT_WORD, 0, 2, 0,
+			      "usage||maxUsageRequest"},
 	[RP_NR_MEMORY_RECLAIM_PERCENT] = {"memoryReclaimThresholdPercent", INTEGER, 0, INT32_MAX,
 					  65, NULL},
 	[RP_NR_MEMORY_POLICY] = {"memoryCalculatePolicy", WORD, 0, 2, 0,
@@ -70,8 +73,8 @@ void strategy_defaults(struct strategy *s)
 	s->durations_origin = STRATEGY_DEFAULT;
 }
 
-/* Returns the number of a word in "a|b|c". Unknown words are treated as the first one, as other
- * readers of these fields do. */
+/* Returns the number of a word in "a|b|c"; 0 for an empty text, which stands for the default; -1:
+ * none of the words. */
 static int64_t word_of(const char *words, const char *text)
 {
 	size_t len = strlen(text);
@@ -83,7 +86,13 @@ static int64_t word_of(const char *words, const char *text)
 			return n;
 		w = end ? end + 1 : NULL;
 	}
-	return 0;
+	return *text ? -1 : 0;
+}
+
+static int refuse_word(const struct field *f, const char *text, struct err *err)
+{
+	const char *first = f->words + (*f->words == '|');
+	return err_set(err, -EINVAL, "%s: \"%s\": expected %s", f->name, text, first);
 }
 
 static int read_field(const struct field *f, rp_cfg node, int64_t *ret, struct err *err)
@@ -103,8 +112,14 @@ static int read_field(const struct field *f, rp_cfg node, int64_t *ret, struct e
 		ratio = conf_number(node, 0);
 		*ret = ratio > 0 && ratio <= 1 ? (int64_t)llround(ratio * MILLION) : 0;
 		break;
+	case WORD:
+		*ret = word_of(f->words, text);
+		if (*ret < 0)
+			return refuse_word(f, text, err);
+		break;
 	default:
 		*ret = word_of(f->words, text);
+		*ret = *ret < 0 ? 0 : *ret;
 	}
 	if (*ret < f->min || *ret > f->max)
 		return err_set(err, -EINVAL, "%s: %s is out of range", f->name, text);
