@@ -13,6 +13,7 @@
 #define MEMORY_KEY DOMAIN "memory_enhancement"
 #define CPU_KEY DOMAIN "cpu_enhancement"
 #define BIND_RESULT_KEY DOMAIN "numa_bind_result"
+#define BURST_PERCENT_MAX 10000
 #define AGGREGATED_KEY "pod.kubernetes.io/pod-aggregated-requests"
 
 enum key {
@@ -223,7 +224,8 @@ static int32_t read_cpu(struct enhancement *e, struct ask *a)
 	look_for(e, KEY_BURST_THRESHOLD, a);
 	a->burst_percent = 100;
 	if (percent)
-		r = read_number(e->inst, KEY_BURST_PERCENT, percent, 10000, &a->burst_percent);
+		r = read_number(e->inst, KEY_BURST_PERCENT, percent, BURST_PERCENT_MAX,
+				&a->burst_percent);
 	if (!r)
 		r = read_numa(e, a);
 	return r ? r : read_pool(e, a);
@@ -377,4 +379,60 @@ int64_t ask_memory(int64_t request, int64_t limit)
 {
 	int64_t mem = request > 0 ? request : limit;
 	return mem > 0 ? mem : 0;
+}
+
+/* ---- defaults of the configuration ----------------------------------------------------------- */
+
+/* Returns what a value of this key has to be; NULL: the value is valid. */
+static const char *ask_wrong(const struct rp_plan *p, enum key key, const char *text)
+{
+	struct rp_idset set;
+	char *end;
+	errno = 0;
+	long long n = strtoll(text, &end, 10);
+	bool number = !errno && end != text && !*end && n >= 0;
+	switch (key) {
+	case KEY_NUMA_NUMBER:
+		return number && n <= p->n_nodes ? NULL : "a number of NUMA nodes of this machine";
+	case KEY_NUMA_IDS:
+		return !rp_idset_parse(&set, text, NODES_MAX) && !rp_ids_empty(rp_ids_of(&set)) &&
+				       !(rp_ids_word(rp_ids_of(&set), 0) & ~p->node_mask)
+			       ? NULL
+			       : "a list of NUMA nodes of this machine";
+	case KEY_BURST_PERCENT:
+		return number && n <= BURST_PERCENT_MAX ? NULL : "a number of 0 to 10000";
+	case KEY_POOL:
+		return strlen(text) <= POOL_NAME_MAX ? NULL : "a shorter name of a pool";
+	case KEY_NUMA_BINDING:
+	case KEY_NUMA_EXCLUSIVE:
+	case KEY_NUMA_SHARE:
+	case KEY_ALIGN_SOCKET:
+	case KEY_EVEN:
+	case KEY_PAIRING:
+		return !strcmp(text, "true") || !strcmp(text, "false") ? NULL : "true or false";
+	default:
+		return NULL;
+	}
+}
+
+int32_t ask_check_defaults(const struct modhost *h, const struct rp_plan *p)
+{
+	for (uint32_t i = 0; i < p->n_defaults; i++) {
+		rp_cfg node = h->config->item(h->ctx, p->defaults, i);
+		const char *name = h->config->key(h->ctx, p->defaults, i);
+		enum key key = KEY_NUMA_NUMBER;
+		while (key < N_KEYS && strcmp(name, key_name(key)) != 0)
+			key++;
+		if (key == N_KEYS)
+			return modhost_refuse(h, node,
+					      "no key of an enhancement: " MEMORY_KEY
+					      " and " CPU_KEY " have keys such as "
+					      "numa_binding, cpuset_pool and %s",
+					      key_name(KEY_NUMA_NUMBER));
+		const char *text = h->config->text(h->ctx, node, "");
+		const char *expected = ask_wrong(p, key, text);
+		if (expected)
+			return modhost_refuse(h, node, "\"%.64s\": expected %s", text, expected);
+	}
+	return 0;
 }

@@ -388,6 +388,8 @@ int32_t plan_fill(struct rp_instance *inst, rp_cfg section, const struct reserve
 	if (!r)
 		r = look_at_nodes(h, p);
 	if (!r)
+		r = ask_check_defaults(h, p);
+	if (!r)
 		r = config_reserve(h, p, past);
 	return r ? r : look_at_pool(h, p, past);
 }

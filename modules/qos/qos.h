@@ -161,6 +161,8 @@ static inline uint32_t ask_whole(int64_t mcpu)
 /* Reads the request of a pod. Returns 0, -RP_EINVAL for a malformed annotation, or another error,
  * with a message. */
 int32_t ask_read(struct rp_instance *inst, rp_pod pod, struct ask *ret);
+/* Checks keys and values of enhancementDefaults. -RP_EINVAL with a message. */
+int32_t ask_check_defaults(const struct modhost *h, const struct rp_plan *p);
 /* Stores the amounts to count for the pod as a whole; 0: not specified. */
 int32_t ask_aggregated(struct rp_instance *inst, rp_pod pod, int64_t *ret_cpu, int64_t *ret_mem);
 /* Determines whether the pod is left unpinned and not admitted. *ret_why is the reason; NULL: it is
