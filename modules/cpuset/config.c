@@ -81,11 +81,15 @@ static int32_t read_settings(const struct modhost *h, rp_cfg s, struct rp_plan *
 			"also set sharedOverlap: true, or leave at least 1");
 	p->update_delay_ms = section_value(h, s, "updateDelay", RP_T_DURATION, 500);
 	p->max_update_delay_ms = section_value(h, s, "maxUpdateDelay", RP_T_DURATION, 2000);
-	if (p->update_delay_ms > p->max_update_delay_ms || p->max_update_delay_ms > RP_WAIT_MAX_MS)
-		return modhost_refuse(h, section_get(h, s, "maxUpdateDelay"),
-				      "maxUpdateDelay is at least updateDelay, and at most "
-				      "%u ms",
+	rp_cfg longest = section_get(h, s, "maxUpdateDelay");
+	if (p->max_update_delay_ms > RP_WAIT_MAX_MS)
+		return modhost_refuse(h, longest, "maxUpdateDelay is at most %u ms",
 				      RP_WAIT_MAX_MS);
+	if (p->update_delay_ms > p->max_update_delay_ms)
+		return modhost_refuse(h, longest ? longest : section_get(h, s, "updateDelay"),
+				      "maxUpdateDelay, %lld ms%s, is at least updateDelay, %lld ms",
+				      (long long)p->max_update_delay_ms,
+				      longest ? "" : " by default", (long long)p->update_delay_ms);
 	if (p->shared_cache && !p->numa_aware)
 		return modhost_refuse(h, section_get(h, s, "preferSharedCache"),
 				      "needs numaAware: true");
