@@ -48,13 +48,18 @@ struct request {
 	bool selective, averse;
 	rp_cfg decided_at;
 	char why[REQUEST_WHY_MAX];
+	/* the container's own annotation needs exclusive CPUs, which this request does not have */
+	bool ineligible;
+	/* error of the first invalid annotation, which is ignored; "": none */
+	char problem[REQUEST_WHY_MAX];
 };
 
 /*
  * Reads the request of a container from its resources, annotations and the configuration. Returns
- * 0, or an error that refuses the container. known: topology hints made when the container was
- * created, while its devices were known; NULL: make hints now. The caller releases ret with
- * request_fini().
+ * 0, or an error that refuses the container. An invalid annotation of a container that exists
+ * already is ignored, so that the container keeps the rest of its request. known: topology hints
+ * made when the container was created, while its devices were known; NULL: make hints now. The
+ * caller releases ret with request_fini().
  */
 int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
 		     struct request *ret);
@@ -66,6 +71,8 @@ int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, s
 void request_follow_cold(struct request *r, const struct grant_facts *before);
 /* Returns a request without CPUs, memory and annotations. */
 struct request request_of(const struct rp_instance *inst, const struct rp_ctr_info *info);
+/* Warns of an invalid annotation that was ignored. */
+void request_warn(const struct rp_instance *inst, const struct request *r);
 /* Releases hints and interrupt patterns of a request. */
 void request_fini(struct request *r);
 /* ---- affinity (place_affinity.c) ------------------------------------------------------------- */

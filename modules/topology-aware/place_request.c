@@ -230,6 +230,30 @@ static void read_level(struct rp_instance *inst, struct request *r)
 			    text);
 }
 
+/* ---- invalid annotations --------------------------------------------------------------------- */
+
+/* Returns the result of reading annotations, but 0 for invalid ones of a container that exists
+ * already. what: the annotations, for parse errors, whose text only the host has. */
+static int32_t place_request_judge(const struct rp_instance *inst, struct request *r,
+				   const char *what, int32_t result)
+{
+	if (!result || result == -RP_ENOMEM || r->info.state == RP_STATE_CREATING)
+		return result;
+	if (!r->problem[0] && inst->why[0])
+		(void)snprintf(r->problem, sizeof r->problem, "%.*s", (int)sizeof r->problem - 1,
+			       inst->why);
+	else if (!r->problem[0])
+		(void)snprintf(r->problem, sizeof r->problem, "%s cannot be read", what);
+	return 0;
+}
+
+void request_warn(const struct rp_instance *inst, const struct request *r)
+{
+	if (r->problem[0])
+		modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
+			    "one of its annotations is invalid and ignored: %s", r->problem);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static uint32_t read_types(struct rp_instance *inst, rp_ctr ctr)
@@ -255,7 +279,8 @@ static uint32_t read_types(struct rp_instance *inst, rp_ctr ctr)
 static int32_t read_memory(struct rp_instance *inst, struct request *r)
 {
 	const struct rp_plan *p = inst->plan;
-	int32_t e = cold_read(inst, r->info.ctr, &r->cold_ms);
+	int32_t e = place_request_judge(inst, r, "cold-start" TA_DOMAIN,
+					cold_read(inst, r->info.ctr, &r->cold_ms));
 	if (e)
 		return e;
 	char why[PLACE_WHY_MAX];
@@ -321,15 +346,26 @@ struct request request_of(const struct rp_instance *inst, const struct rp_ctr_in
 		.needs = {info->cpu_request, info->cpu_limit, info->mem_request, info->mem_limit}};
 }
 
-int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
-		     struct request *ret)
+/* Reads the annotations for CPU class, interrupts and memory. */
+static int32_t place_request_annotated(struct rp_instance *inst, struct request *r)
 {
-	*ret = request_of(inst, info);
+	int32_t e = place_request_judge(inst, r, "cpu-class" TA_DOMAIN, classes_of(inst, r));
+	if (!e)
+		e = place_request_judge(inst, r, "irq-affinity" TA_DOMAIN,
+					interrupts_read(inst, r));
+	return e ? e : read_memory(inst, r);
+}
+
+static int32_t place_request_fill(struct rp_instance *inst, struct hints *known,
+				  struct request *ret)
+{
+	const struct rp_ctr_info *info = &ret->info;
 	int32_t r = 0;
 	if (known)
 		ret->hints = hints_ref(known);
 	else
-		r = hints_make(inst, info, &ret->hints);
+		r = place_request_judge(inst, ret, "an annotation of topology hints",
+					hints_make(inst, info, &ret->hints));
 	if (r)
 		return r;
 	place_request_classify(inst, ret);
@@ -343,11 +379,19 @@ int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, s
 		ret->pick_by_hints =
 			ctr_annotated_bool(&inst->h, info->ctr, PICK_BY_HINTS, NULL) == 1;
 	}
-	r = classes_of(inst, ret);
-	if (!r)
-		r = interrupts_read(inst, ret);
-	if (!r)
-		r = read_memory(inst, ret);
+	return place_request_annotated(inst, ret);
+}
+
+int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
+		     struct request *ret)
+{
+	*ret = request_of(inst, info);
+	/* Hides the message of an earlier failure, which the caller may still need. */
+	char first = inst->why[0];
+	inst->why[0] = '\0';
+	int32_t r = place_request_fill(inst, known, ret);
+	if (!inst->why[0])
+		inst->why[0] = first;
 	if (r)
 		request_fini(ret);
 	return r;

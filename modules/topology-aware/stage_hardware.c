@@ -61,6 +61,7 @@ static int32_t find_class(struct rp_instance *inst, struct request *r)
 	uint32_t scope = 0;
 	const char *name = h->cache->annotation(h->ctx, r->info.ctr, CLASS_KEY, &scope);
 	bool own = name && scope == RP_SCOPE_CONTAINER;
+	r->ineligible |= own && (r->info.qos != RP_QOS_GUARANTEED || !r->full);
 	if (r->info.qos != RP_QOS_GUARANTEED)
 		return own ? modhost_fail(h, -RP_EINVAL,
 					  "CPU class \"%.64s\" is invalid for non-Guaranteed QoS "
@@ -77,10 +78,10 @@ static int32_t find_class(struct rp_instance *inst, struct request *r)
 					  "CPU class \"%.64s\" is invalid without exclusive CPUs",
 					  name)
 			   : 0;
-	if (class == CPUCLASS_NONE)
-		return modhost_fail(h, -RP_EINVAL, "unknown CPU class \"%.64s\"", name);
-	r->class = class;
-	return 0;
+	r->class = class == CPUCLASS_NONE ? s->exclusive_class : class;
+	return class == CPUCLASS_NONE
+		       ? modhost_fail(h, -RP_EINVAL, "unknown CPU class \"%.64s\"", name)
+		       : 0;
 }
 
 int32_t classes_of(struct rp_instance *inst, struct request *r)
@@ -269,13 +270,14 @@ static int32_t read_ask(struct rp_instance *inst, const char *text, struct irq_a
  * Checks that a container may control interrupts. A container without exclusive CPUs is an error
  * only if the annotation names this container, not the whole pod.
  */
-static int32_t check_eligible(struct rp_instance *inst, const struct request *r, bool own,
+static int32_t check_eligible(struct rp_instance *inst, struct request *r, bool own,
 			      bool *ret_eligible)
 {
 	bool guaranteed = r->info.qos == RP_QOS_GUARANTEED;
 	*ret_eligible = guaranteed && r->full;
 	if (*ret_eligible || !own)
 		return 0;
+	r->ineligible = true;
 	if (!guaranteed)
 		return modhost_fail(&inst->h, -RP_EINVAL,
 				    "IRQ affinity is invalid: the pod is not Guaranteed");

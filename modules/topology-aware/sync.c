@@ -138,6 +138,8 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 		return 0;
 	}
 	e = is_right(inst->plan, &r, &rec) ? sync_reinstate(inst, &r, &rec) : 0;
+	if (e > 0)
+		request_warn(inst, &r);
 	request_fini(&r);
 	hints_unref(rec.hints);
 	return e < 0 ? e : 0;
@@ -209,6 +211,8 @@ static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids com
 	if (e > 0)
 		modhost_note(&inst->h, ctr, "keeps its CPUs: exclusive CPUs of %s",
 			     inst->plan->pools[rec.pool].name);
+	if (e > 0)
+		request_warn(inst, &r);
 	inst->n_adopted += e > 0;
 	request_fini(&r);
 	return e < 0 ? e : 0;
@@ -262,23 +266,6 @@ static int32_t refuse_misfit(struct rp_instance *inst, const struct rp_ctr_info 
 }
 
 /*
- * Reads the request of a running container. An invalid annotation, which would refuse a new
- * container, only causes a warning and default values.
- */
-static void read_leniently(struct rp_instance *inst, const struct rp_ctr_info *info,
-			   struct hints *hints, struct request *ret)
-{
-	if (request_read(inst, info, hints, ret) == 0)
-		return;
-	modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, "one of its annotations is invalid");
-	*ret = request_of(inst, info);
-	ret->type = info->flags & RP_CTR_PRESERVE_CPU ? GRANT_PRESERVE : GRANT_NORMAL;
-	ret->fraction = info->cpu_request;
-	ret->mem_types = inst->plan->mem_types;
-	ret->zero = !ret->fraction;
-}
-
-/*
  * Places a container that was not reinstated. reconfigured: refuse the configuration if the
  * container does not fit.
  */
@@ -295,8 +282,11 @@ static int32_t place_one(struct rp_instance *inst, rp_ctr ctr, bool reconfigured
 		return e;
 	if (record_read(inst, ctr, &rec))
 		rec = (struct record){.pool = NO_POOL};
-	read_leniently(inst, &info, rec.hints, &r);
+	e = request_read(inst, &info, rec.hints, &r);
 	hints_unref(rec.hints);
+	if (e)
+		return e;
+	request_warn(inst, &r);
 	r.pool_hint = rec.kept.type == GRANT_NORMAL ? rec.pool : NO_POOL;
 	request_follow_cold(&r, &rec.kept.facts);
 	if (info.flags & RP_CTR_CLAIM && rec.pool != NO_POOL)
@@ -412,7 +402,12 @@ static int32_t sync_do_retry(struct rp_instance *inst, rp_txn txn, struct grant 
 	struct grant *back = grant_copy(old);
 	if (!back)
 		return modhost_no_memory(&inst->h);
-	read_leniently(inst, &info, old->hints, &r);
+	e = request_read(inst, &info, old->hints, &r);
+	if (e) {
+		grant_free(back);
+		return e;
+	}
+	request_follow_cold(&r, &old->facts);
 	(void)memalloc_zone(inst->plan->mem, old->ctr, &zone);
 	place_release(inst, old);
 	e = place(inst, &r, &g);

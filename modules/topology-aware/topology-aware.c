@@ -103,6 +103,13 @@ static int32_t topology_aware_give(struct rp_instance *inst, rp_txn txn,
 	int32_t e = request_read(inst, info, known, &r);
 	if (e)
 		return e;
+	if (r.ineligible) { /* the resize would take the exclusive CPUs away */
+		e = modhost_fail(&inst->h, -RP_EINVAL, "%s", r.problem);
+		request_fini(&r);
+		inst->counters.refused++;
+		return e;
+	}
+	request_warn(inst, &r);
 	r.pod_pool = within;
 	request_follow_cold(&r, old ? &old->facts : NULL);
 	const struct place_mark before = place_mark(inst);
