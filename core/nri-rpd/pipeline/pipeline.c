@@ -123,12 +123,34 @@ static void machine_changed(void *arg)
 		take_machine(p, now, &change);
 }
 
+/* Warns of nodes of the setting that have CPUs, because they remain in use. */
+static void warn_device_nodes(const struct topo *topo, const char *setting)
+{
+	struct rp_idset named, with_cpus;
+	char text[256];
+	if (rp_idset_parse(&named, setting, RP_NODES_MAX))
+		return; /* auto or none */
+	rp_idset_clear(&with_cpus);
+	RP_IDS_EACH (node, rp_ids_of(&named)) {
+		struct rp_node_info info = {.size = sizeof info};
+		if (!topo_node(topo, node, &info) && !rp_ids_empty(info.cpus))
+			rp_idset_add(&with_cpus, node);
+	}
+	if (rp_ids_empty(rp_ids_of(&with_cpus)))
+		return;
+	(void)rp_ids_format(rp_ids_of(&with_cpus), text, sizeof text);
+	log_warning("topology.deviceMemoryNodes: nodes %s have CPUs, so containers still use them; "
+		    "list nodes without CPUs",
+		    text);
+}
+
 void pipeline_device_nodes(struct pipeline *p, const struct conf *conf, bool starting)
 {
 	struct topo *now;
 	struct err err = ERR_INIT;
 	if (!topo_set_device_nodes(p->env.topo, conf_core(conf)->device_nodes))
 		return;
+	warn_device_nodes(p->env.topo, conf_core(conf)->device_nodes);
 	if (!starting) {
 		machine_changed(p);
 		return;
