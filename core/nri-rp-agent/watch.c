@@ -260,12 +260,13 @@ static void watch_listed(const struct kube_answer *answer, void *arg)
 	struct watch *w = arg;
 	w->call = NULL;
 	int r = answer->error ? answer->error : take_page(w, answer->body);
-	if (r == -ESTALE) /* the rest of the list has expired */
-		list_anew(w);
-	if (r)
-		watch_failed(w, r, *answer->text ? answer->text : "invalid list");
-	else
+	if (!r) {
 		watch_ask(w);
+		return;
+	}
+	/* The server may have lost the rest of the list, and the page would fail for ever. */
+	list_anew(w);
+	watch_failed(w, r, *answer->text ? answer->text : "invalid list");
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */

@@ -88,6 +88,20 @@ def test_a_stream_that_is_half_closed(cluster):
     c.has_verdict('Success', 2)
 
 
+def test_a_list_whose_rest_is_lost(cluster):
+    """The server that sent the first page has gone, and no other one can serve the next."""
+    c = cluster()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.has_verdict('Success', 1)
+    first = {'kind': 'List', 'metadata': {'resourceVersion': '1', 'continue': 'lost'}, 'items': []}
+    c.api.fault(reset, times=1 << 30, when=lambda m, p, q: q.get('continue') == 'lost')
+    c.api.fault(lambda h: h.answer(200, first), when=lambda m, p, q: CRS in p and 'limit' in q)
+    c.api.compact()
+    c.api.put(CRS, NS, 'default', balloons(3))
+    c.has_verdict('Success', 2)
+    assert any(r['query'].get('continue') == 'lost' for r in c.api.requests)
+
+
 def test_rights_taken_away_and_given_back(cluster):
     c = cluster()
     c.api.put(CRS, NS, 'default', balloons(2))
