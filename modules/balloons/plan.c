@@ -438,6 +438,23 @@ static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
 
 /* ---- creation of a plan ---------------------------------------------------------------------- */
 
+/* Logs the offline CPUs, which may be the ones that balloons lack. */
+static void log_offline_cpus(const struct modhost *h)
+{
+	char text[256];
+	struct rp_ids present;
+	struct rp_idset online, offline;
+	modhost_set(h, RP_CPUS_ONLINE, &online);
+	if (h->topology->set(h->ctx, RP_CPUS_PRESENT, &present))
+		return;
+	rp_idset_andnot(&offline, present, rp_ids_of(&online));
+	if (rp_ids_empty(rp_ids_of(&offline)))
+		return;
+	(void)rp_ids_format(rp_ids_of(&offline), text, sizeof text);
+	modhost_log(h, RP_LOG_WARNING, 0,
+		    "CPUs %s are offline, so there is less room for minBalloons", text);
+}
+
 static int32_t try_first_balloons(const struct modhost *h, struct rp_plan *p)
 {
 	struct state *s;
@@ -445,6 +462,8 @@ static int32_t try_first_balloons(const struct modhost *h, struct rp_plan *p)
 	if (r)
 		return r;
 	r = balloon_precreate(s);
+	if (r && r != -RP_ENOMEM)
+		log_offline_cpus(h);
 	p->idle_at_start = rp_ids_count(rp_ids_of(&s->free));
 	state_free(s);
 	return r;

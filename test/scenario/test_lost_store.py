@@ -8,7 +8,8 @@ import shutil
 
 import pytest
 
-from simnode import ctr
+from operator_tools import DEGRADED, OK, ctl, ctl_json
+from simnode import ctr, eventually
 
 STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
 TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}, 'packing': 'balanced'}}
@@ -202,3 +203,23 @@ def test_pools_keep_their_cpus(make_node):
     lose_store(node)
     print({c: node.cpus(c) for c in ('b0', 'c0', 's0', 'e0')})
     assert node.cpus('b0') == node.cpus('e0') > before['b0'] and node.cpus('c0') == before['c0']
+
+
+def test_first_balloons_and_offline_cpus(make_node):
+    """A configuration that does not fit the CPUs that are online is refused at a start without a state. The policy returns with the CPUs."""
+    a = {'name': 'a', 'minBalloons': 3, 'minCPUs': 4, 'maxCPUs': 4, 'preferNewBalloons': True, 'namespaces': ['default']}
+    node = make_node({'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 1}, 'balloonTypes': [a]}})
+    node.create('p', ctr('c', '4', '64Mi'))
+    before = node.cpus('p/c')
+    node.kill()
+    node.offline('10-15')
+    shutil.rmtree(node.paths['state'])
+    node.start()
+    policy = ctl_json(node, 'status', code=DEGRADED)['policy']
+    assert policy['safe_mode'] and 'cannot create the first 3 balloons' in policy['safe_mode_reason']
+    node.log('CPUs 10-15 are offline, so there is less room for minBalloons')
+    assert node.cpus('p/c') == before
+    node.online('10-15')
+    node.signal('HUP')
+    eventually(lambda: ctl(node, 'status').code == OK)
+    assert ctl_json(node, 'status')['policy']['name'] == 'balloons' and len(node.cpus('p/c')) == 4
