@@ -249,10 +249,15 @@ static void place_begin(const struct rp_instance *inst, const struct rp_ctr_info
 	memcpy(ret->is.pool, a->pool, sizeof ret->is.pool);
 }
 
+static int64_t place_cpu(const struct rp_ctr_info *info)
+{
+	return ctr_counted_cpu(info) > 0 ? ctr_counted_cpu(info) : 0;
+}
+
 static int32_t ask_of(struct rp_instance *inst, const struct rp_ctr_info *info, struct ask *ret)
 {
 	int32_t r = ask_read(inst, info->pod, ret);
-	ret->cpu = ctr_counted_cpu(info) > 0 ? ctr_counted_cpu(info) : 0;
+	ret->cpu = place_cpu(info);
 	ret->mem = ask_memory(info->mem_request, info->mem_limit);
 	return r;
 }
@@ -379,13 +384,36 @@ static int32_t place_fits(struct rp_instance *inst, const struct entry *e, int64
 	return hints_choose(inst, e->ctr, &a, &room, &chosen);
 }
 
+static bool place_is_resized(const struct rp_ctr_info *info, const struct entry *e)
+{
+	return place_cpu(info) != e->is.cpu ||
+	       ask_memory(info->mem_request, info->mem_limit) != e->is.mem;
+}
+
+/* Counts the requests that a container has by now. */
+static int32_t place_count(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			   struct entry *e)
+{
+	table_resize(inst, e, place_cpu(info), ask_memory(info->mem_request, info->mem_limit));
+	inst->past.sized = true;
+	return e->is.role == ROLE_MAIN && !(e->is.flags & ASK_LOST)
+		       ? admit_use(inst, txn, e, info->name)
+		       : 0;
+}
+
+int32_t place_missed(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     struct entry *e)
+{
+	if (!place_is_resized(info, e) || e->is.level == LEVEL_DEDICATED)
+		return 0;
+	return place_count(inst, txn, info, e);
+}
+
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		     struct entry *e)
 {
-	int64_t cpu = ctr_counted_cpu(info) > 0 ? ctr_counted_cpu(info) : 0,
-		mem = ask_memory(info->mem_request, info->mem_limit);
 	int32_t r = 0;
-	if (cpu == e->is.cpu && mem == e->is.mem)
+	if (!place_is_resized(info, e))
 		return 0;
 	if (e->is.role == ROLE_MAIN && e->is.level == LEVEL_DEDICATED)
 		return modhost_fail(&inst->h, -RP_EINVAL,
@@ -395,14 +423,9 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 			&inst->h, -RP_EAGAIN,
 			"a container of shared_cores cannot be resized while it ramps up");
 	if (e->is.role == ROLE_MAIN && e->is.level == LEVEL_SHARED && !(e->is.flags & ASK_LOST))
-		r = place_fits(inst, e, cpu, mem);
-	if (r)
-		return r;
-	table_resize(inst, e, cpu, mem);
-	inst->past.sized = true;
-	return e->is.role == ROLE_MAIN && !(e->is.flags & ASK_LOST)
-		       ? admit_use(inst, txn, e, info->name)
-		       : 0;
+		r = place_fits(inst, e, place_cpu(info),
+			       ask_memory(info->mem_request, info->mem_limit));
+	return r ? r : place_count(inst, txn, info, e);
 }
 
 int32_t place_check(struct rp_instance *inst)

@@ -442,6 +442,10 @@ bool place_may_adopt(struct rp_instance *inst, const struct rp_ctr_info *info);
 /* Handles changed requests of a container. */
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		     struct entry *e);
+/* Counts the requests of a container that may have been resized while the daemon was not connected.
+ * Dedicated CPUs do not change. */
+int32_t place_missed(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     struct entry *e);
 /* Adds a container that cannot be placed: it runs on unassigned CPUs until there is capacity. */
 int32_t place_lost(struct rp_instance *inst, const struct rp_ctr_info *info);
 /* place_loose() chooses dedicated CPUs for pods that own none because pinCPU was off at their

@@ -128,7 +128,8 @@ static void grow_exclusive(struct rp_instance *inst)
 	}
 }
 
-/* Passes over containers without a record. Those that keep nodes or dedicated CPUs come first. */
+/* Passes over containers. Of those without a record, those that keep nodes or dedicated CPUs come
+ * first. */
 enum pass { PASS_ADOPT, PASS_PLACE, N_PASSES };
 
 static int32_t sync_place_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -136,7 +137,10 @@ static int32_t sync_place_one(struct rp_instance *inst, rp_txn txn, const struct
 {
 	char why[MODHOST_TEXT_MAX]; /* a refusal is no error */
 	bool adopt = w->pass == PASS_ADOPT;
-	if (table_find(inst, info->ctr) || (adopt && !place_may_adopt(inst, info)))
+	struct entry *e = table_find(inst, info->ctr);
+	if (e)
+		return place_missed(inst, txn, info, e);
+	if (adopt && !place_may_adopt(inst, info))
 		return 0;
 	struct counters counters = inst->counters;
 	inst->h.why = why;
