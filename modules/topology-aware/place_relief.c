@@ -16,6 +16,7 @@ struct relief_plan {
 	struct relief_question q; /* keys are handles of containers */
 	uint32_t pools[RELIEF_UNITS_MAX]; /* index of the pool of each unit */
 	struct grant *grants[RELIEF_MOVES_MAX]; /* previous grant of each moved container */
+	int n_zone[RELIEF_MOVES_MAX]; /* number of memory nodes of each of these grants */
 };
 
 /* ---- units and items ------------------------------------------------------------------------- */
@@ -190,9 +191,16 @@ static int32_t place_within(struct rp_instance *inst, struct request *r, uint32_
 	return pool_is_within(p, (*ret)->pool, unit) && inst->n_moved == n_moved ? 0 : -RP_ENOSPC;
 }
 
+/* Returns the number of memory nodes of a container; 0: its memory is not accounted. */
+static int place_relief_n_zone(const struct rp_instance *inst, rp_ctr ctr)
+{
+	memalloc_mask zone;
+	return memalloc_zone(inst->plan->mem, ctr, &zone) ? 0 : __builtin_popcountll(zone);
+}
+
 /*
  * Places a container at the target of its move and stages it. Returns -RP_ENOSPC if it does not get
- * the same amounts there.
+ * the same amounts there, or needs more memory nodes.
  */
 static int32_t move_item(struct rp_instance *inst, rp_txn txn, const struct relief_plan *m,
 			 uint32_t at, const struct rp_ctr_info *other)
@@ -211,7 +219,8 @@ static int32_t move_item(struct rp_instance *inst, rp_txn txn, const struct reli
 	r.mem_types = old->mem_types;
 	r.cold_ms = 0;
 	e = place_within(inst, &r, m->pools[move->to], &g);
-	if (!e && (r.full != (int64_t)cpus_count(old->exclusive) || r.fraction != old->portion))
+	if (!e && (r.full != (int64_t)cpus_count(old->exclusive) || r.fraction != old->portion ||
+		   place_relief_n_zone(inst, old->ctr) > m->n_zone[at]))
 		e = -RP_ENOSPC;
 	if (!e)
 		e = stage_grant(inst, txn, g);
@@ -234,6 +243,7 @@ static int32_t apply_moves(struct rp_instance *inst, rp_txn txn, struct request 
 		return e;
 	for (uint32_t i = 0; i < m->q.n_moves; i++) {
 		m->grants[i] = ledger_find(inst, m->q.keys[m->q.moves[i].item]);
+		m->n_zone[i] = place_relief_n_zone(inst, m->grants[i]->ctr);
 		place_release(inst, m->grants[i]);
 	}
 	e = place_within(inst, r, m->pools[m->q.unit], ret);
