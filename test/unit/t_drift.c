@@ -95,11 +95,18 @@ static void test_noticed(void **state)
 	assert_true(world_told(w, "default/a/c: had memory nodes 1 instead of 0: restored"));
 	put_back(w);
 	world_until(w, is_watched, &one);
+	/* an empty file: the container has what its parent has */
+	write_at(w, GROUP "cpuset.cpus", "\n");
+	n = 3;
+	world_until(w, has_found, &n);
+	assert_true(world_told(w, "default/a/c: had no CPUs of its own instead of 0-3: restored"));
+	put_back(w);
+	world_until(w, is_watched, &one);
 	tree_put(&w->tree, GROUP "memory.high", "1\n");
 	/* An equal value in another notation is no drift. */
 	write_at(w, GROUP "cpuset.cpus", "0,1,2-3");
 	world_until(w, is_watched, &one);
-	assert_int_equal(found(w), 2);
+	assert_int_equal(found(w), 3);
 }
 
 /* Checks the amounts beside the CPU and memory sets, in every notation that runtimes write. */

@@ -156,9 +156,11 @@ static void say_what(const struct check *c, char *text, size_t size)
 		(void)snprintf(text, size, "%s", c->other_text);
 		return;
 	}
+	const char *what = c->found_cpus ? "CPUs" : "memory nodes",
+		   *wanted = c->found_cpus ? c->cpus->text : c->mems->text;
 	(void)rp_ids_format(rp_ids_of(found), set, sizeof set);
-	(void)snprintf(text, size, "%s %s instead of %s", c->found_cpus ? "CPUs" : "memory nodes",
-		       set, c->found_cpus ? c->cpus->text : c->mems->text);
+	(void)(*set ? snprintf(text, size, "%s %s instead of %s", what, set, wanted)
+		    : snprintf(text, size, "no %s of its own instead of %s", what, wanted));
 }
 
 /* Forgets acknowledged amounts that differ in the kernel, so that the next update sends them
