@@ -216,8 +216,9 @@ static int32_t look_at_container(struct rebalancing *r, rp_ctr ctr, bool cpus, b
 	const struct modhost *h = &r->inst->h;
 	struct member *m = state_member(r->inst->state, ctr);
 	r->work++;
-	if (!m || m->preserve_memory || !may_move(r, 1) || h->cache->get_ctr(h->ctx, ctr, &info) ||
-	    info.state == RP_STATE_CREATING || info.state == RP_STATE_EXITED)
+	if (!m || m->preserve_memory || !may_move(r, 1) || relief_must_stay(h, ctr) ||
+	    h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_CREATING ||
+	    info.state == RP_STATE_EXITED)
 		return 0;
 	int32_t e = cpus ? move_container(r, m, &info) : 0;
 	if (!e && memory)
@@ -249,12 +250,21 @@ bool better_memory_fits(const struct state *s, const struct balloon *b)
 	return true;
 }
 
+static bool has_fixed_member(const struct rebalancing *r, const struct balloon *b)
+{
+	for (uint32_t i = 0; i < b->n_members; i++)
+		if (relief_must_stay(&r->inst->h, b->members[i]->ctr))
+			return true;
+	return false;
+}
+
 static int32_t look_at_balloon(struct rebalancing *r, struct balloon *b)
 {
 	struct state *s = r->inst->state;
 	char cpus[200];
 	const char *why;
-	if (!r->inst->plan->pin_cpu || !b->n_cpus || claims_has(b) || !may_move(r, b->n_members))
+	if (!r->inst->plan->pin_cpu || !b->n_cpus || claims_has(b) || !may_move(r, b->n_members) ||
+	    has_fixed_member(r, b))
 		return 0;
 	r->work += WORK_BALLOON;
 	uint32_t mark = state_mark(s), usable = count_usable(s, b);

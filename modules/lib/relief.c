@@ -411,6 +411,11 @@ bool relief_load(const struct modhost *h, const void *data, uint32_t size, struc
 	return true;
 }
 
+bool relief_must_stay(const struct modhost *h, rp_ctr ctr)
+{
+	return ctr_annotated_bool(h, ctr, RELIEF_MOVABLE, NULL) == 0;
+}
+
 bool relief_may_be_moved(const struct modhost *h, const struct relief_settings *s,
 			 const struct rp_ctr_info *info, bool exclusive)
 {

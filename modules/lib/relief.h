@@ -186,6 +186,9 @@ void relief_forget_moves(struct relief_moved *m, uint32_t n);
 uint32_t relief_save(const struct relief_moved *m, uint8_t ret[RELIEF_SAVED_MAX]);
 bool relief_load(const struct modhost *h, const void *data, uint32_t size,
 		 struct relief_moved *ret);
+/* Returns true if an annotation keeps a running container where it is, also when the node is
+ * rebalanced. */
+bool relief_must_stay(const struct modhost *h, rp_ctr ctr);
 /* Returns true if annotations and configuration allow that a running container is moved. */
 bool relief_may_be_moved(const struct modhost *h, const struct relief_settings *s,
 			 const struct rp_ctr_info *info, bool exclusive);

@@ -206,8 +206,9 @@ static int32_t place_better_consider(struct rp_instance *inst, rp_txn txn, rp_ct
 	struct rp_ctr_info info;
 	struct attempt a = {.inst = inst, .old = ledger_find(inst, ctr), .spread = spread};
 	*ret_work = 0;
-	if (!a.old || is_left_alone(a.old) || ctr_info(&inst->h, ctr, &info) ||
-	    info.state == RP_STATE_CREATING || info.state == RP_STATE_EXITED)
+	if (!a.old || is_left_alone(a.old) || relief_must_stay(&inst->h, ctr) ||
+	    ctr_info(&inst->h, ctr, &info) || info.state == RP_STATE_CREATING ||
+	    info.state == RP_STATE_EXITED)
 		return 0;
 	place_begin_memory(inst);
 	*ret_work = 1;

@@ -145,8 +145,9 @@ static int32_t find_moves(struct rp_instance *inst, struct request *r, uint32_t 
 	ret->q.may_move = place_relief_may_move;
 	find_units(inst->plan, r, ret);
 	int32_t n = affinity_weigh(inst, r);
-	if (!n)
-		n = relief_ask(&ret->q, request_size(r), units_as_near(ret, r, from), max_moves);
+	if (n)
+		return n;
+	n = relief_ask(&ret->q, request_size(r), units_as_near(ret, r, from), max_moves);
 	return n < 0 ? n : 0;
 }
 

@@ -66,6 +66,16 @@ def test_nearer_together(make_node):
     assert node.places() == before
 
 
+def test_a_container_that_must_not_be_moved(make_node):
+    node = make_node(options({'name': 'a', 'preferNewBalloons': True, 'preferSpreadingPods': True}))
+    for name, cpu in (('one', '6'), ('two', '7')):
+        add(node, name, cpu)
+    node.create('three', ctr('threec', '2', '64Mi'), annotations={BALLOON: 'a', 'movable.resource-policy.nri.io': 'false'})
+    node.delete('two')
+    assert rebalance(node) == (0, set())
+    assert len({cpu // 8 for cpu in node.cpus('threec')}) == 2
+
+
 def test_by_the_clock(make_node):
     node = scattered(make_node, rebalanceInterval='50ms')
     node.delete('two')
