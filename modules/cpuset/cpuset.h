@@ -37,9 +37,9 @@ struct keys {
 #define KEYS_DEFAULT ((struct keys){"weka.io/cores-ids", "weka.io/forbid-core-ids"})
 #define KEY_MAX 317u /* length of the longest name of an annotation */
 
-/* Which containers without exact requests are integer containers. */
+/* Conditions under which a container without exact requests is an integer container. */
 struct rules {
-	bool needs_memory; /* only containers with a memory limit are integer containers */
+	bool needs_memory; /* integer containers have a memory limit */
 	bool by_qos; /* containers of Guaranteed pods need no CPU quota */
 };
 
@@ -49,7 +49,7 @@ struct rules {
 struct rp_plan {
 	rp_cfg section;
 	struct keys keys; /* for new containers */
-	struct rules rules; /* for new containers, and those that are resized */
+	struct rules rules; /* for new and resized containers */
 	int64_t min_shared;
 	int64_t update_delay_ms, max_update_delay_ms; /* delay before the pool grows */
 	bool pin_memory, numa_aware, shared_cache;

@@ -128,9 +128,12 @@ static void grow_exclusive(struct rp_instance *inst)
 	}
 }
 
-/* Passes over containers. Of those without a record, those that keep nodes or dedicated CPUs come
- * first. */
-enum pass { PASS_ADOPT, PASS_PLACE, N_PASSES };
+/* Passes over the containers without a record. */
+enum pass {
+	PASS_ADOPT, /* containers that keep their nodes or dedicated CPUs */
+	PASS_PLACE, /* all others */
+	N_PASSES
+};
 
 static int32_t sync_place_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			      const struct life_walk *w)
